@@ -1,7 +1,16 @@
 // Builds what is published: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
@@ -38,7 +47,10 @@ export async function buildLibrary(onStep = () => {}) {
   await bundleLibrary();
   await bundleCommand(root, library, host);
   onStep("bundling the host and the servers");
-  for (const folder of others) await bundle(folder);
+  for (const folder of others) {
+    await bundle(folder);
+    inlineKitDeclarations(folder);
+  }
   for (const folder of [library, ...others]) makeExecutable(folder);
   rememberBuild();
   return undefined;
@@ -114,6 +126,36 @@ async function bundle(folder) {
   await replaceBuilt(folder, write);
 }
 
+/**
+ * Copies the declarations of the kit that those of a package refer to into its `dist/kit`, and lets them refer to these
+ * copies: the kit is never published.
+ */
+function inlineKitDeclarations(folder) {
+  const dist = join(folder, "dist");
+  const kit = join(root, "packages/server-kit");
+  const { exports } = JSON.parse(readFileSync(join(kit, "package.json"), "utf8"));
+  const isCopied = new Set();
+  const copy = (path) => {
+    if (isCopied.has(path)) return;
+    isCopied.add(path);
+    const text = readFileSync(join(kit, "dist", `${path}.d.ts`), "utf8");
+    mkdirSync(dirname(join(dist, "kit", path)), { recursive: true });
+    writeFileSync(join(dist, "kit", `${path}.d.ts`), text);
+    for (const [, target] of text.matchAll(/from "(\.[^"]+)\.ts"/g)) copy(join(dirname(path), target));
+  };
+  for (const file of readdirSync(dist, { recursive: true })) {
+    if (!file.endsWith(".d.ts") || file.startsWith("kit/")) continue;
+    const toCopy = relative(dirname(join(dist, file)), join(dist, "kit")).replace(/^(?!\.)/, "./");
+    const text = readFileSync(join(dist, file), "utf8");
+    const ownText = text.replace(/"portolan-server-kit((?:\/[\w/-]+)?)"/g, (_, entry) => {
+      const path = exports[`.${entry}`].types.match(/^\.\/dist\/(.+)\.d\.ts$/)[1];
+      return `"${toCopy}/${path}.ts"`;
+    });
+    for (const [, path] of ownText.matchAll(/"(?:\.\.?\/)+kit\/([^"]+)\.ts"/g)) copy(path);
+    if (ownText !== text) writeFileSync(join(dist, file), ownText);
+  }
+}
+
 /** Our packages have no side effects, and other bundlers warn of an import that names nothing. */
 const withoutBareImports = {
   name: "without-bare-imports",
@@ -136,6 +178,7 @@ function foldersIn(folder) {
 async function replaceBuilt(folder, write) {
   const isStale = (file) => {
     const source = file.match(/^(.+)\.d\.ts$/)?.[1];
+    // Those of the kit are copied again below.
     if (source !== undefined) return !existsSync(join(folder, "src", `${source}.ts`));
     return file.endsWith(".js") && !file.startsWith("cli/");
   };

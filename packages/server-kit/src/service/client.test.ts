@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { ToolError } from "portolan/server";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type ServiceCall, ServiceClient, type ServiceLimits } from "./client.ts";
+import { type ServiceCall, ServiceClient } from "./client.ts";
+import type { ServiceLimits } from "./limits.ts";
 import type { Service } from "./service.ts";
 import { type CallerContext, fixedToken, personalTokens } from "./tokens.ts";
 
@@ -31,7 +32,17 @@ async function serve(
   });
   const api = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const tokenPage = "https://notes.example/tokens";
-  return { service: { name: "Notes", api, apiVariable: "NOTES_API", tokenVariable: "NOTES_TOKEN", tokenPage }, seen };
+  return {
+    service: {
+      name: "Notes",
+      api,
+      apiVariable: "NOTES_API",
+      tokenVariable: "NOTES_TOKEN",
+      tokenOwner: "your account",
+      tokenPage,
+    },
+    seen,
+  };
 }
 
 function caller(subject?: string): CallerContext & { readonly shown: string[] } {

@@ -3,6 +3,7 @@ import { PortolanError } from "portolan";
 import { createSafeFetch, type SafeFetch } from "portolan/net";
 import { ToolError } from "portolan/server";
 import { callerOf, Gate, GateFullError } from "../kit.ts";
+import { defaultServiceLimits, maxSaidChars, type ServiceLimits } from "./limits.ts";
 import { failureOfStatus, type Service, type ServiceFailure, type ServiceResponse } from "./service.ts";
 import type { CallerContext, TokenSource } from "./tokens.ts";
 
@@ -30,37 +31,6 @@ export interface ServiceCall {
   /** Sending it twice does no more than sending it once. Default: the value of `isReading`. */
   readonly isRepeatable?: boolean;
 }
-
-/** Limits of requests to a service. */
-export interface ServiceLimits {
-  /** Bytes of a response. Default: 8 MiB. */
-  readonly maxBytes: number;
-  /** Time for one request. Default: 30 s. */
-  readonly timeoutMs: number;
-  /** Time that a call waits because of rate limits and failures, in all. Default: 60 s. */
-  readonly maxWaitMs: number;
-  /** Repetitions of a request that failed. Default: 3. */
-  readonly maxRetries: number;
-  /** Wait before the first repetition, if the service names none; each further one is twice as long. Default: 500. */
-  readonly firstWaitMs: number;
-  /** Requests at once. Default: 8. */
-  readonly atOnce: number;
-  /** Requests that wait for others. Default: 256. */
-  readonly maxWaiting: number;
-}
-
-export const defaultServiceLimits: ServiceLimits = {
-  maxBytes: 8 * 1024 * 1024,
-  timeoutMs: 30_000,
-  maxWaitMs: 60_000,
-  maxRetries: 3,
-  firstWaitMs: 500,
-  atOnce: 8,
-  maxWaiting: 256,
-};
-
-/** Characters of a service's own sentence in an error. */
-const maxSaidChars = 500;
 
 /** A failed request to a service, in words for a model. `failure` tells programs what kind of failure it is. */
 export class ServiceError extends ToolError {

@@ -1,14 +1,24 @@
+export { ServiceAccess, type ServiceOptions } from "./access.ts";
 export { ConfirmedChanges } from "./changes.ts";
 export {
   type ServiceCall,
   ServiceClient,
   type ServiceClientOptions,
   ServiceError,
-  type ServiceLimits,
   type ServiceValues,
 } from "./client.ts";
+export { defaultServiceLimits, type ServiceLimits } from "./limits.ts";
 export { fromCursor, nextPageOf, toCursor } from "./pages.ts";
 export { path, segments } from "./path.ts";
+export {
+  completer,
+  type FindSuggestions,
+  followed,
+  type Known,
+  reader,
+  readFor,
+  type VersionOf,
+} from "./resources.ts";
 export {
   failureOfStatus,
   retryAfter,
@@ -27,4 +37,14 @@ export {
   personalTokens,
   type TokenSource,
 } from "./tokens.ts";
+export {
+  addTools,
+  cut,
+  type ListPage,
+  type ListTool,
+  listTool,
+  type PageRequest,
+  serviceAnnotations,
+  withLink,
+} from "./tools.ts";
 export { type WatchedVersion, watchVersion } from "./watch.ts";

@@ -8,6 +8,7 @@ const service: Service = {
   api: "https://api.notes.example",
   apiVariable: "NOTES_API",
   tokenVariable: "NOTES_TOKEN",
+  tokenOwner: "your account",
   tokenPage: "https://notes.example/tokens",
 };
 

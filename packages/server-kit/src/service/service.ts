@@ -6,10 +6,14 @@ export interface Service {
   readonly api: string;
   /** Headers of every request. */
   readonly headers?: { readonly [name: string]: string };
+  /** Another address that the API can have, for `--help`. */
+  readonly apiExample?: string;
   /** The environment variable with the address of the API, such as "GITHUB_API_URL". */
   readonly apiVariable: string;
   /** The environment variable with the person's token, such as "GITHUB_TOKEN". */
   readonly tokenVariable: string;
+  /** Whose token it is: "your account". */
+  readonly tokenOwner: string;
   /** The page where a person makes such a token. */
   readonly tokenPage: string;
   /** Returns the failure that a response tells of. Default: `failureOfStatus`. */

@@ -58,20 +58,23 @@ export interface PersonalAccounts {
 
 /** Uses the token of the person who calls. Every request must come from a signed-in person. */
 export function personalTokens(service: Service, accounts: PersonalAccounts): TokenSource {
-  const wayBack = `Sign in again: reconnect to this server, which opens the sign-in page of ${service.name}`;
+  const { name } = service;
+  const wayBack = `Sign in again: reconnect to this server, which opens the sign-in page of ${name}`;
+  const tokenOf = (holder: AccountHolder) =>
+    // The reason is for the operator; it may name the account.
+    accounts.tokenOf(holder).catch(rethrowUnlessSignedOut);
   return {
     isShared: false,
     async tokenFor({ principal }) {
       const holder = holderOf(principal);
-      // The reason is for the operator; it may name the account.
-      const token = holder && (await accounts.tokenOf(holder).catch(rethrowUnlessSignedOut));
-      if (token === undefined) throw new ToolError(`Not signed in at ${service.name}. ${wayBack}`);
+      const token = holder && (await tokenOf(holder));
+      if (token === undefined) throw new ToolError(`Not signed in at ${name}. ${wayBack}`);
       return token;
     },
     async refused({ principal }, token) {
       const holder = holderOf(principal);
       if (!holder) return false;
-      const present = await accounts.tokenOf(holder).catch(rethrowUnlessSignedOut);
+      const present = await tokenOf(holder);
       if (present !== undefined && present !== token) return true;
       await accounts.ended?.(holder);
       return false;

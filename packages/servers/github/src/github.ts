@@ -1,69 +1,36 @@
-import { type Context, type FullResult, type RequestContext, ToolError } from "portolan/server";
+import { ToolError } from "portolan/server";
 import {
-  ConfirmedChanges,
+  type CallerContext,
   failureOfStatus,
-  fixedToken,
   fromCursor,
+  type ListPage,
   nextPageOf,
-  noToken,
-  personalTokens,
+  type PageRequest,
   retryAfter,
   type Service,
-  ServiceClient,
+  ServiceAccess,
   type ServiceFailure,
+  type ServiceOptions,
   type ServiceResponse,
-  settingsFrom,
-  toApi,
+  type ServiceValues,
   toCursor,
 } from "portolan-server-kit/service";
-import { defaultLimits, type GithubLimits, type GithubOptions } from "./options.ts";
 
 /** GitHub asks callers to wait this long after a secondary limit that names no time. */
 const secondaryLimitMs = 60_000;
 
 /** GitHub, as its REST API documents it. */
-const service: Service = {
+export const service: Service = {
   name: "GitHub",
   api: "https://api.github.com",
+  apiExample: "https://github.example.com/api/v3",
   headers: { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
   apiVariable: "GITHUB_API_URL",
   tokenVariable: "GITHUB_TOKEN",
+  tokenOwner: "your account",
   tokenPage: "https://github.com/settings/personal-access-tokens",
   failureOf,
 };
-
-/** What people need to know of the service. */
-export const about: {
-  readonly api: string;
-  readonly apiVariable: string;
-  readonly tokenVariable: string;
-  readonly tokenPage: string;
-} = service;
-
-/** Reads the address and the token that a person has set in the environment. */
-export function environmentSettings(): { readonly api: string; readonly token?: string } {
-  return settingsFrom(service);
-}
-
-// The declarations of this package must not need those of the kit, which is bundled.
-
-/** The part of a handler's context that a request needs: who asks, until when, and where to report a wait. */
-export type CallerContext = Pick<RequestContext<unknown>, "principal" | "signal" | "status">;
-
-/** A response, read whole. */
-export interface GithubResponse {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly bytes: Uint8Array;
-  readonly text: string;
-  /** The parsed body; undefined if it is not JSON. */
-  readonly json: unknown;
-}
-
-/** Values of a query; undefined leaves a value out. */
-export interface QueryValues {
-  readonly [name: string]: string | number | boolean | undefined;
-}
 
 function failureOf(response: ServiceResponse): ServiceFailure | undefined {
   const { status, headers } = response;
@@ -120,67 +87,37 @@ function detailOf(error: unknown): string | undefined {
   return words.length === 0 ? undefined : words.join(": ");
 }
 
-/** A page of a list. */
-export interface ListPage<T> {
-  readonly items: readonly T[];
-  /** The cursor of the next page; absent at the end. */
-  readonly cursor?: string;
-}
+/** Entries on a page. */
+export const pageSize: { readonly default: number; readonly max: number } = { default: 30, max: 100 };
 
-/** Which page of a list to read. */
-export interface PageRequest {
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
-const defaultPageSize = 30;
-
-/** What the tools, resources and prompts share: the client of the service, the limits, and the consents of users. */
+/** The requests of the tools, resources and prompts. */
 export class Github {
-  readonly limits: GithubLimits;
-  readonly isReadOnly: boolean;
-  /** All callers use the same account. */
-  readonly isShared: boolean;
-  /** The user is asked before every change. */
-  readonly asks: boolean;
-  readonly #client: ServiceClient;
-  readonly #changes: ConfirmedChanges;
+  readonly access: ServiceAccess;
 
-  constructor({ account, api, readOnly = false, ask = true, limits }: GithubOptions) {
-    this.limits = { ...defaultLimits, ...limits };
-    this.isReadOnly = readOnly;
-    this.asks = ask;
-    this.#changes = new ConfirmedChanges(service, { asks: ask });
-    const tokens =
-      account === undefined
-        ? noToken(service)
-        : typeof account === "string"
-          ? fixedToken(service, account)
-          : personalTokens(service, account);
-    this.isShared = tokens.isShared;
-    this.#client = new ServiceClient(service, {
-      tokens,
-      isReadOnly: readOnly,
-      api: api === undefined ? service.api : toApi(api, "api"),
-      limits: this.limits,
-    });
+  constructor(options: ServiceOptions) {
+    this.access = new ServiceAccess(service, options);
   }
 
   /** Reads JSON. */
-  async read<T>(path: string, ctx: CallerContext, query: QueryValues = {}): Promise<T> {
-    return toJson<T>(await this.#client.request({ path, query }, ctx));
+  async read<T>(path: string, ctx: CallerContext, query: ServiceValues = {}): Promise<T> {
+    return toJson<T>(await this.access.client.request({ path, query }, ctx));
   }
 
   /** Reads content in a media type of GitHub, such as `diff` or `raw`. */
-  async readAs(mediaType: string, path: string, ctx: CallerContext, query: QueryValues = {}): Promise<GithubResponse> {
+  async readAs(
+    mediaType: string,
+    path: string,
+    ctx: CallerContext,
+    query: ServiceValues = {},
+  ): Promise<ServiceResponse> {
     const headers = { accept: `application/vnd.github.${mediaType}` };
-    return this.#client.request({ path, query, headers }, ctx);
+    return this.access.client.request({ path, query, headers }, ctx);
   }
 
   /** Asks whether something has changed since the response with this ETag. */
-  async readIfChanged(path: string, ctx: CallerContext, etag: string | undefined): Promise<GithubResponse> {
+  async readIfChanged(path: string, ctx: CallerContext, etag: string | undefined): Promise<ServiceResponse> {
     const headers: { [name: string]: string } = etag === undefined ? {} : { "if-none-match": etag };
-    return this.#client.request({ path, headers }, ctx);
+    return this.access.client.request({ path, headers }, ctx);
   }
 
   /**
@@ -190,31 +127,29 @@ export class Github {
   async readPage<T>(
     path: string,
     ctx: CallerContext,
-    { query = {}, limit = defaultPageSize, cursor }: PageRequest & { readonly query?: QueryValues },
+    { query = {}, limit = pageSize.default, cursor }: PageRequest & { readonly query?: ServiceValues },
     toItems: (json: unknown) => readonly T[],
     mediaType = "+json",
   ): Promise<ListPage<T>> {
     const list = [path, query, limit];
     const page = cursor === undefined ? undefined : fromCursor(list, cursor);
     const headers = { accept: `application/vnd.github${mediaType}` };
-    const response = await this.#client.request({ path, headers, query: { ...query, per_page: limit, page } }, ctx);
+    const response = await this.access.client.request(
+      { path, headers, query: { ...query, per_page: limit, page } },
+      ctx,
+    );
     const next = nextPageOf(response.headers.get("link"));
     return { items: toItems(toJson(response)), ...(next !== undefined && { cursor: toCursor(list, next) }) };
   }
 
   /** Changes something. */
   async write<T>(method: "POST" | "PATCH" | "PUT", path: string, json: object, ctx: CallerContext): Promise<T> {
-    return toJson<T>(await this.#client.request({ method, path, json }, ctx));
-  }
-
-  /** Makes a change after the user has agreed. */
-  change<T>(ctx: Context, question: string, effect: () => Promise<FullResult<T>>): Promise<FullResult<T>> {
-    return this.#changes.run(ctx, question, effect);
+    return toJson<T>(await this.access.client.request({ method, path, json }, ctx));
   }
 }
 
 /** Returns the body of a response. Throws if it is not JSON: something else has answered, such as a proxy. */
-function toJson<T>({ json }: GithubResponse): T {
+function toJson<T>({ json }: ServiceResponse): T {
   if (typeof json === "object" && json !== null) return json as T;
   throw new ToolError("GitHub's response is not JSON. Check the address of the API, then try again");
 }

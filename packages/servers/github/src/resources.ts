@@ -1,7 +1,14 @@
-import type { Completer, Context, ReadReturn, ResourceWatcher, Server, TemplateValues } from "portolan/server";
-import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import { path, ServiceError, watchVersion } from "portolan-server-kit/service";
-import type { CallerContext, Github } from "./github.ts";
+import type { Completer, Server, TemplateValues } from "portolan/server";
+import {
+  type CallerContext,
+  completer,
+  followed,
+  type Known,
+  path,
+  reader,
+  ServiceError,
+} from "portolan-server-kit/service";
+import type { Github } from "./github.ts";
 import {
   patchOf,
   type RawComment,
@@ -20,25 +27,25 @@ import { arrayOf, pathOf } from "./tool-parts.ts";
 import { isBinary, readFile } from "./tools/files.ts";
 import { messageOf } from "./tools/issues.ts";
 
-const maxSuggestions = 100;
 const wholePage = { per_page: 100 };
 
 /** Adds files, commits, issues, pull requests and releases as resources. */
-export function addResources<T>(server: Server<undefined, T>, github: Github): Server<undefined, T> {
+export function addResources(server: Server, github: Github): Server {
   const owner = completeOwner(github);
   const repo = completeRepository(github);
   const issues = completeNumber(github, "issues");
   const pulls = completeNumber(github, "pulls");
-  // A watch is shared by all who follow a resource, so there is none where callers have accounts of their own.
-  const followed = (address: (values: TemplateValues) => string) =>
-    github.isShared ? { watch: watcher(github, address) } : {};
+  const { access } = github;
+  // GitHub answers "not modified" to an ETag, which does not count against its limits.
+  const watched = (address: (values: TemplateValues) => string) =>
+    followed(access, (values, ctx, known) => etagOf(github, address(values), ctx, known));
   return server
     .template("github://{owner}/{repo}/file/{ref}/{+path}", {
       name: "file",
       title: "A file",
       description: "A file as of a branch, a tag or a commit; HEAD is the default branch",
       complete: { owner, repo, ref: completeBranch(github), path: completePath(github) },
-      read: reader(async (values, ctx, uri) => {
+      read: reader(access, async (values, ctx, uri) => {
         const { bytes } = await readFile(
           github,
           { ...repositoryOf(values), path: text(values, "path"), ref: text(values, "ref") },
@@ -54,7 +61,7 @@ export function addResources<T>(server: Server<undefined, T>, github: Github): S
       description: "A commit with its changes; sha is a full hash, a branch or a tag",
       mimeType: "text/plain",
       complete: { owner, repo, sha: completeBranch(github) },
-      read: reader(async (values, ctx) => {
+      read: reader(access, async (values, ctx) => {
         const address = `${pathOf(repositoryOf(values))}${path`/commits/${text(values, "sha")}`}`;
         const raw = await github.read<RawCommit & { readonly files?: readonly RawFile[] }>(address, ctx);
         const { sha, author, date, message } = toCommit(raw);
@@ -67,8 +74,8 @@ export function addResources<T>(server: Server<undefined, T>, github: Github): S
       description: "An issue with its text and its first 100 comments, as JSON",
       mimeType: "application/json",
       complete: { owner, repo, number: issues },
-      ...followed((values) => numbered(values, "issues")),
-      read: reader(async (values, ctx) => {
+      ...watched((values) => numbered(values, "issues")),
+      read: reader(access, async (values, ctx) => {
         const address = numbered(values, "issues");
         const [issue, comments] = await Promise.allSettled([
           github.read<RawIssue>(address, ctx),
@@ -88,8 +95,8 @@ export function addResources<T>(server: Server<undefined, T>, github: Github): S
       description: "A pull request with its text and its reviews, as JSON",
       mimeType: "application/json",
       complete: { owner, repo, number: pulls },
-      ...followed((values) => numbered(values, "pulls")),
-      read: reader(async (values, ctx) => {
+      ...watched((values) => numbered(values, "pulls")),
+      read: reader(access, async (values, ctx) => {
         const address = numbered(values, "pulls");
         const [pull, reviews] = await Promise.allSettled([
           github.read<RawPull>(address, ctx),
@@ -109,7 +116,7 @@ export function addResources<T>(server: Server<undefined, T>, github: Github): S
       description: "All changes of a pull request",
       mimeType: "text/plain",
       complete: { owner, repo, number: pulls },
-      read: reader(async (values, ctx) => (await github.readAs("diff", numbered(values, "pulls"), ctx)).text),
+      read: reader(access, async (values, ctx) => (await github.readAs("diff", numbered(values, "pulls"), ctx)).text),
     })
     .template("github://{owner}/{repo}/releases", {
       name: "releases",
@@ -117,8 +124,8 @@ export function addResources<T>(server: Server<undefined, T>, github: Github): S
       description: "The newest 100 releases of a repository with their notes, as JSON",
       mimeType: "application/json",
       complete: { owner, repo },
-      ...followed((values) => `${pathOf(repositoryOf(values))}/releases`),
-      read: reader(async (values, ctx) => {
+      ...watched((values) => `${pathOf(repositoryOf(values))}/releases`),
+      read: reader(access, async (values, ctx) => {
         const releases = await github.read<RawRelease[]>(`${pathOf(repositoryOf(values))}/releases`, ctx, wholePage);
         return JSON.stringify(arrayOf<RawRelease>(releases).map(toRelease), null, 2);
       }),
@@ -138,17 +145,6 @@ function toRelease({ tag_name, name, body, prerelease, published_at, html_url }:
   return { tag: tag_name, name, notes: body ?? "", isPrerelease: prerelease, published: published_at, url: html_url };
 }
 
-/** Returns a reader: nothing is there if GitHub has nothing there, and other failures say why. */
-function reader(read: (values: TemplateValues, ctx: Context, uri: string) => Promise<ReadReturn>) {
-  return (values: TemplateValues, ctx: Context, uri: string): Promise<ReadReturn> =>
-    toolErrorsAsInvalidParams(
-      read(values, ctx, uri).catch((reason: unknown) => {
-        if (reason instanceof ServiceError && reason.failure.kind === "not-found") return undefined;
-        throw reason;
-      }),
-    );
-}
-
 function text(values: TemplateValues, name: string): string {
   return String(values[name]);
 }
@@ -159,22 +155,6 @@ function repositoryOf(values: TemplateValues) {
 
 function numbered(values: TemplateValues, kind: "issues" | "pulls"): string {
   return `${pathOf(repositoryOf(values))}/${kind}${path`/${text(values, "number")}`}`;
-}
-
-/**
- * Returns a watcher that looks now and then whether a resource has changed. GitHub answers "not modified" to an ETag, which
- * does not count against its limits.
- */
-function watcher(github: Github, address: (values: TemplateValues) => string): ResourceWatcher {
-  return (_uri, changed, values, { principal }) =>
-    toolErrorsAsInvalidParams(
-      watchVersion({
-        principal,
-        everyMs: github.limits.pollMs,
-        versionOf: (ctx, known) => etagOf(github, address(values), ctx, known),
-        changed: () => changed(),
-      }),
-    );
 }
 
 /** Returns the ETag of a resource; the known one if it has not changed, and "gone" if the resource is no longer there. */
@@ -191,19 +171,6 @@ async function etagOf(
     if (known !== undefined && reason instanceof ServiceError && reason.failure.kind === "not-found") return "gone";
     throw reason;
   }
-}
-
-type Known = { readonly [name: string]: string };
-
-/** Returns a completer; a failure gives no suggestions, because the person is still typing. */
-function completer(
-  find: (value: string, known: Known, ctx: CallerContext) => Promise<readonly string[]>,
-): Completer<undefined> {
-  return async (value, known, ctx) => {
-    const found = await find(value, known, ctx).catch(() => []);
-    const typed = value.toLowerCase();
-    return [...new Set(found)].filter((one) => one.toLowerCase().startsWith(typed)).slice(0, maxSuggestions);
-  };
 }
 
 /** Reads the names of the repositories that the account works on, as owner and name. */

@@ -1,18 +1,14 @@
-import { type FullResult, type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
-import { array, count, annotations as kinds, object, string, textResult } from "portolan-server-kit";
-import { path } from "portolan-server-kit/service";
-import type { Github, PageRequest, QueryValues } from "./github.ts";
-
-/** Hints about the effects of tools; all of them reach a service on the web. */
-export const annotations: {
-  readonly [kind in "reads" | "adds" | "overwrites"]: NonNullable<
-    ToolDefinition<unknown, unknown, unknown>["annotations"]
-  >;
-} = {
-  reads: { ...kinds.reads, openWorldHint: true },
-  adds: { ...kinds.adds, openWorldHint: true },
-  overwrites: { ...kinds.overwrites, openWorldHint: true },
-};
+import { type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
+import { count, object, string } from "portolan-server-kit";
+import {
+  type ListPage,
+  type ListTool,
+  listTool,
+  type PageRequest,
+  path,
+  type ServiceValues,
+} from "portolan-server-kit/service";
+import { type Github, pageSize } from "./github.ts";
 
 /** Which repository a call is about. */
 export interface InRepository {
@@ -54,71 +50,31 @@ export function pathOf({ owner, repo }: InRepository): string {
   return path`/repos/${owner}/${repo}`;
 }
 
-const pageInput = {
-  limit: count("Entries on a page. Default: 30", { minimum: 1, maximum: 100 }),
-  cursor: string("Continues after an earlier page; pass the same other arguments", { maxLength: 200 }),
-};
-
-/** A tool that lists something in pages. */
-interface ListTool<A, T> {
-  readonly title: string;
-  readonly description: string;
-  /** The input without the members of pages. */
-  readonly input: JsonSchema;
-  /** The schema of an item. */
-  readonly item: JsonSchema;
+/** A list of GitHub. */
+interface GithubList<A, T> extends Pick<ListTool<A, T>, "title" | "description" | "input" | "item" | "lineOf"> {
   readonly path: (args: A) => string;
-  readonly query?: (args: A) => QueryValues;
+  readonly query?: (args: A) => ServiceValues;
   readonly mediaType?: string;
   /** Finds the items in a response. */
   readonly itemsOf: (json: unknown) => readonly T[];
-  readonly lineOf: (item: T) => string;
-}
-
-interface Listed<T> {
-  readonly items: readonly T[];
-  readonly cursor?: string;
 }
 
 /** Returns a tool that lists something in pages. */
-export function listTool<A extends object, T>(
+export function githubList<A extends object, T>(
   github: Github,
-  { title, description, input, item, path, query = () => ({}), mediaType, itemsOf, lineOf }: ListTool<A, T>,
-): ToolDefinition<A & PageRequest, Listed<T>, undefined> {
-  return {
-    title,
-    description: `${description}, in pages`,
-    input: { ...input, properties: { ...(input["properties"] as object), ...pageInput } },
-    output: object({ items: array(item, "This page"), cursor: string("Pass it to get the next page") }, ["cursor"]),
-    annotations: annotations.reads,
-    async run(args, ctx) {
-      const { limit, cursor } = args;
-      const page = { query: query(args), ...(limit && { limit }), ...(cursor !== undefined && { cursor }) };
-      const found = await github.readPage(path(args), ctx, page, itemsOf, mediaType);
-      const lines = found.items.map(lineOf);
-      if (found.cursor !== undefined) lines.push(`More with cursor ${found.cursor}`);
-      return textResult(lines.join("\n") || "Nothing found", found);
-    },
-  };
+  { path, query = () => ({}), mediaType, itemsOf, ...list }: GithubList<A, T>,
+): ToolDefinition<A & PageRequest, ListPage<T>, undefined> {
+  return listTool<A, T>({
+    ...list,
+    size: pageSize,
+    read: (args, ctx) => github.readPage(path(args), ctx, { ...args, query: query(args) }, itemsOf, mediaType),
+  });
 }
 
 /** Returns an array of a response; throws if GitHub has sent something else. */
 export function arrayOf<T>(json: unknown): readonly T[] {
   if (Array.isArray(json)) return json;
   throw new ToolError("GitHub's response is not a list. Try again later");
-}
-
-/** A text that was cut at a limit, and the note that says so. */
-export function cut(text: string, maxChars: number, rest: string): string {
-  if (text.length <= maxChars) return text;
-  // A cut between the halves of a character would not be a text.
-  const end = /[\uD800-\uDBFF]/.test(text[maxChars - 1] ?? "") ? maxChars - 1 : maxChars;
-  return `${text.slice(0, end)}\n[${text.length - end} more characters: ${rest}]`;
-}
-
-/** Adds a link to a resource of this server, which has the whole of what a result shows in part. */
-export function withLink<T>(result: FullResult<T>, uri: string, name: string): FullResult<T> {
-  return { ...result, content: [...(result.content ?? []), { type: "resource_link", uri, name }] };
 }
 
 /** Returns the URI of a resource of this server. */

@@ -1,2 +1,6 @@
-export type { SlackLimits, SlackOptions } from "./options.ts";
+export type {
+  PersonalAccounts as SlackAccounts,
+  ServiceLimits as SlackLimits,
+  ServiceOptions as SlackOptions,
+} from "portolan-server-kit/service";
 export { createSlack } from "./server.ts";

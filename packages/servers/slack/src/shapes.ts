@@ -1,5 +1,6 @@
 import type { JsonSchema } from "portolan/server";
 import { array, boolean, count, object, string } from "portolan-server-kit";
+import { cut } from "portolan-server-kit/service";
 
 // Slack's answers as far as this server reads them, and what tools return of them.
 
@@ -132,11 +133,4 @@ export function toUser({ id, name, deleted, is_bot, profile }: RawUser): User {
     isBot: is_bot ?? false,
     isActive: deleted !== true,
   };
-}
-
-function cut(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  // A cut between the halves of a character would not be a text.
-  const end = /[\uD800-\uDBFF]/.test(text[maxChars - 1] ?? "") ? maxChars - 1 : maxChars;
-  return `${text.slice(0, end)} [${text.length - end} more characters]`;
 }

@@ -1,52 +1,29 @@
-import type { Context, FullResult, RequestContext } from "portolan/server";
 import {
-  ConfirmedChanges,
+  type CallerContext,
   failureOfStatus,
-  fixedToken,
   fromCursor,
-  noToken,
+  type ListPage,
+  type PageRequest,
   type Service,
-  ServiceClient,
+  ServiceAccess,
   type ServiceFailure,
+  type ServiceOptions,
   type ServiceResponse,
-  settingsFrom,
-  toApi,
+  type ServiceValues,
   toCursor,
 } from "portolan-server-kit/service";
-import { defaultLimits, type SlackLimits, type SlackOptions } from "./options.ts";
+import { type Message, type RawMessage, toMessage } from "./shapes.ts";
 
 /** Slack, as its Web API documents it. */
-const service: Service = {
+export const service: Service = {
   name: "Slack",
   api: "https://slack.com/api",
   apiVariable: "SLACK_API_URL",
   tokenVariable: "SLACK_TOKEN",
+  tokenOwner: "your app or account",
   tokenPage: "https://api.slack.com/apps",
   failureOf,
 };
-
-/** What people need to know of the service. */
-export const about: {
-  readonly api: string;
-  readonly apiVariable: string;
-  readonly tokenVariable: string;
-  readonly tokenPage: string;
-} = service;
-
-/** Reads the address and the token that a person has set in the environment. */
-export function environmentSettings(): { readonly api: string; readonly token?: string } {
-  return settingsFrom(service);
-}
-
-// The declarations of this package must not need those of the kit, which is bundled.
-
-/** The part of a handler's context that a request needs: who asks, until when, and where to report a wait. */
-export type CallerContext = Pick<RequestContext<unknown>, "principal" | "signal" | "status">;
-
-/** Values of a query; undefined leaves a value out. */
-export interface QueryValues {
-  readonly [name: string]: string | number | boolean | undefined;
-}
 
 const kinds: { readonly [error: string]: "signed-out" | "not-found" | "forbidden" | "conflict" | "unavailable" } = {
   ...{ not_authed: "signed-out", invalid_auth: "signed-out", account_inactive: "signed-out" },
@@ -76,66 +53,57 @@ function failureOf(response: ServiceResponse): ServiceFailure | undefined {
   return { kind: error === "ratelimited" ? "rate-limited" : (kinds[error] ?? "invalid"), says: error };
 }
 
-/** Which page of a list to read. */
-export interface PageRequest {
-  readonly limit?: number;
-  readonly cursor?: string;
+/** Entries on a page. */
+export const pageSize: { readonly default: number; readonly max: number } = { default: 50, max: 200 };
+
+/** The channels that people see in a list. */
+export const visibleChannels: ServiceValues = { types: "public_channel,private_channel", exclude_archived: true };
+
+interface Paged {
+  readonly response_metadata?: { readonly next_cursor?: string };
 }
 
-const defaultPageSize = 50;
-
-/** What the tools and resources share: the client of the service, the limits, and the consents of users. */
+/** The calls of the tools and resources. */
 export class Slack {
-  readonly limits: SlackLimits;
-  readonly isReadOnly: boolean;
-  /** The user is asked before every change. */
-  readonly asks: boolean;
-  readonly #client: ServiceClient;
-  readonly #changes: ConfirmedChanges;
+  readonly access: ServiceAccess;
 
-  constructor({ account, api, readOnly = false, ask = true, limits }: SlackOptions) {
-    this.limits = { ...defaultLimits, ...limits };
-    this.isReadOnly = readOnly;
-    this.asks = ask;
-    this.#changes = new ConfirmedChanges(service, { asks: ask });
-    this.#client = new ServiceClient(service, {
-      tokens: account === undefined ? noToken(service) : fixedToken(service, account),
-      isReadOnly: readOnly,
-      api: api === undefined ? service.api : toApi(api, "api"),
-      limits: this.limits,
-    });
+  constructor(options: ServiceOptions) {
+    // A page has many messages.
+    this.access = new ServiceAccess(service, options, { maxChars: 4_000 });
   }
 
   /** Calls a method that only reads. Slack takes all arguments as a form. */
-  async read<T>(method: string, form: QueryValues, ctx: CallerContext): Promise<T> {
-    return (await this.#client.request({ path: `/${method}`, form, isReading: true }, ctx)).json as T;
+  async read<T>(method: string, form: ServiceValues, ctx: CallerContext): Promise<T> {
+    return (await this.access.client.request({ path: `/${method}`, form, isReading: true }, ctx)).json as T;
   }
 
-  /** Reads a page of a list. The arguments must have everything that decides what is in the list. */
-  async readPage<T>(
+  /**
+   * Reads a page of a list. `toItems` finds the items in the answer. The arguments must have everything that decides what is
+   * in the list.
+   */
+  async readPage<A, T>(
     method: string,
-    form: QueryValues,
-    { limit = defaultPageSize, cursor }: PageRequest,
+    form: ServiceValues,
+    { limit = pageSize.default, cursor }: PageRequest,
     ctx: CallerContext,
-  ): Promise<{ readonly found: T; readonly cursor?: string }> {
+    toItems: (answer: A) => readonly T[],
+  ): Promise<ListPage<T>> {
     const list = [method, form, limit];
     const position = cursor === undefined ? undefined : fromCursor(list, cursor);
-    const found = await this.read<T & { readonly response_metadata?: { readonly next_cursor?: string } }>(
-      method,
-      { ...form, limit, cursor: position },
-      ctx,
+    const answer = await this.read<A & Paged>(method, { ...form, limit, cursor: position }, ctx);
+    const next = answer.response_metadata?.next_cursor;
+    return { items: toItems(answer), ...(next && { cursor: toCursor(list, next) }) };
+  }
+
+  /** Reads a page of messages. */
+  readMessages(method: string, form: ServiceValues, page: PageRequest, ctx: CallerContext): Promise<ListPage<Message>> {
+    return this.readPage(method, form, page, ctx, ({ messages }: { messages: RawMessage[] }) =>
+      messages.map((one) => toMessage(one, this.access.limits.maxChars)),
     );
-    const next = found.response_metadata?.next_cursor;
-    return { found, ...(next && { cursor: toCursor(list, next) }) };
   }
 
   /** Calls a method that changes something. */
-  async write<T>(method: string, form: QueryValues, ctx: CallerContext): Promise<T> {
-    return (await this.#client.request({ path: `/${method}`, form }, ctx)).json as T;
-  }
-
-  /** Makes a change after the user has agreed. */
-  change<T>(ctx: Context, question: string, effect: () => Promise<FullResult<T>>): Promise<FullResult<T>> {
-    return this.#changes.run(ctx, question, effect);
+  async write<T>(method: string, form: ServiceValues, ctx: CallerContext): Promise<T> {
+    return (await this.access.client.request({ path: `/${method}`, form }, ctx)).json as T;
   }
 }

@@ -2,20 +2,17 @@ import { type ToolDefinition, ToolError } from "portolan/server";
 import { array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { visible } from "portolan-server-kit/consent";
 import { unifiedDiff } from "portolan-server-kit/files";
-import { path, ServiceError, segments } from "portolan-server-kit/service";
-import type { CallerContext, Github } from "../github.ts";
 import {
-  annotations,
-  branch,
+  type CallerContext,
   cut,
-  filePath,
-  type InRepository,
-  inRepository,
-  pathOf,
-  ref,
-  uriOf,
+  path,
+  ServiceError,
+  segments,
+  serviceAnnotations,
   withLink,
-} from "../tool-parts.ts";
+} from "portolan-server-kit/service";
+import type { Github } from "../github.ts";
+import { branch, filePath, type InRepository, inRepository, pathOf, ref, uriOf } from "../tool-parts.ts";
 
 interface RawContent {
   readonly type: string;
@@ -92,7 +89,7 @@ export function readFileTool(github: Github): ToolDefinition<InFile & { readonly
       },
       ["next"],
     ),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const { sha, bytes } = await readFile(github, args, ctx);
       const uri = uriOf(args, "file", args.ref ?? "HEAD", ...args.path.split("/"));
@@ -102,10 +99,10 @@ export function readFileTool(github: Github): ToolDefinition<InFile & { readonly
       const lines = bytes.toString("utf8").split("\n");
       const { from = 1 } = args;
       if (from > lines.length) throw new ToolError(`from: the file has ${lines.length} lines; use a smaller number`);
-      const end = lineAfter(lines, from - 1, github.limits.maxChars);
+      const end = lineAfter(lines, from - 1, github.access.limits.maxChars);
       // A single line can be too long.
       const whole = lines.slice(from - 1, end).join("\n");
-      const text = cut(whole, github.limits.maxChars, `read the resource ${uri}`);
+      const text = cut(whole, github.access.limits.maxChars, `read the resource ${uri}`);
       const next = end < lines.length ? { next: end + 1 } : {};
       const more = end < lines.length ? `\n[lines ${end + 1} to ${lines.length}: call again with from ${end + 1}]` : "";
       const part = { path: args.path, sha, text, from, lines: lines.length, ...next };
@@ -150,7 +147,7 @@ export function listFilesTool(
         "Files and folders",
       ),
     }),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const found = await readContent(github, { ...args, path: args.path ?? "" }, ctx);
       if (!found.entries) throw new ToolError(`${args.path} is a file; read_file reads it`);
@@ -192,7 +189,7 @@ export function putFileTool(
       sha: string("Hash of the new content"),
       isNew: boolean("True if the file did not exist"),
     }),
-    annotations: annotations.overwrites,
+    annotations: serviceAnnotations.overwrites,
     async run(args, ctx) {
       const { owner, repo, branch, message, content, sha } = args;
       const before = await readBefore(github, { ...args, ref: branch }, ctx);
@@ -208,7 +205,7 @@ export function putFileTool(
         ? unifiedDiff(args.path, before?.bytes.toString("utf8") ?? "", content)
         : `The file is not text today (${before.bytes.length} bytes).\n${content}`;
       const question = `Commit this to ${branch} of ${owner}/${repo}?\n\n${visible(`${message}\n\n${diff}`)}`;
-      return github.change(ctx, question, async () => {
+      return github.access.change(ctx, question, async () => {
         const encoded = Buffer.from(content, "utf8").toString("base64");
         const body = { message, branch, content: encoded, ...(sha !== undefined && { sha }) };
         const done = await github.write<{ commit: { sha: string }; content: { sha: string } }>(
@@ -253,15 +250,19 @@ export function createBranchTool(
       ["branch"],
     ),
     output: object({ branch: string("Name of the branch"), sha: string("Full hash of its commit") }),
-    annotations: annotations.adds,
+    annotations: serviceAnnotations.adds,
     async run(args, ctx) {
       const { owner, repo, branch: name, from = "HEAD" } = args;
       const { sha } = await github.read<{ sha: string }>(`${pathOf(args)}${path`/commits/${from}`}`, ctx);
       const start = `${sha.slice(0, 10)}${args.from === undefined ? "" : ` (${args.from})`}`;
-      return github.change(ctx, visible(`Create the branch ${name} at ${start} in ${owner}/${repo}?`), async () => {
-        await github.write("POST", `${pathOf(args)}/git/refs`, { ref: `refs/heads/${name}`, sha }, ctx);
-        return textResult(`Created ${name} at ${sha}`, { branch: name, sha });
-      });
+      return github.access.change(
+        ctx,
+        visible(`Create the branch ${name} at ${start} in ${owner}/${repo}?`),
+        async () => {
+          await github.write("POST", `${pathOf(args)}/git/refs`, { ref: `refs/heads/${name}`, sha }, ctx);
+          return textResult(`Created ${name} at ${sha}`, { branch: name, sha });
+        },
+      );
     },
   };
 }

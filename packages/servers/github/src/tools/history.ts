@@ -1,7 +1,7 @@
 import type { ToolDefinition } from "portolan/server";
 import { array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { path } from "portolan-server-kit/service";
-import type { Github, PageRequest } from "../github.ts";
+import { cut, type PageRequest, path, serviceAnnotations, withLink } from "portolan-server-kit/service";
+import type { Github } from "../github.ts";
 import {
   type ChangedFile,
   type Commit,
@@ -18,19 +18,7 @@ import {
   toFile,
   toRepository,
 } from "../shapes.ts";
-import {
-  annotations,
-  arrayOf,
-  cut,
-  filePath,
-  type InRepository,
-  inRepository,
-  listTool,
-  pathOf,
-  ref,
-  uriOf,
-  withLink,
-} from "../tool-parts.ts";
+import { arrayOf, filePath, githubList, type InRepository, inRepository, pathOf, ref, uriOf } from "../tool-parts.ts";
 
 /** The tool `get_repository`. */
 export function getRepositoryTool(github: Github): ToolDefinition<InRepository, Repository, undefined> {
@@ -39,7 +27,7 @@ export function getRepositoryTool(github: Github): ToolDefinition<InRepository, 
     description: "Describes a repository: its default branch, language, and whether it is private or archived",
     input: inRepository({}),
     output: repositorySchema,
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const found = toRepository(await github.read<RawRepository>(pathOf(args), ctx));
       const { repository, description, defaultBranch, language, url } = found;
@@ -64,7 +52,7 @@ interface RawBranch {
 export function listBranchesTool(
   github: Github,
 ): ToolDefinition<InRepository & PageRequest, { items: readonly Branch[]; cursor?: string }, undefined> {
-  return listTool(github, {
+  return githubList(github, {
     title: "List branches",
     description: "Lists the branches of a repository",
     input: inRepository({}),
@@ -94,7 +82,7 @@ const moment = { pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$" };
 export function listCommitsTool(
   github: Github,
 ): ToolDefinition<CommitFilter & PageRequest, { items: readonly Commit[]; cursor?: string }, undefined> {
-  return listTool(github, {
+  return githubList(github, {
     title: "List commits",
     description: "Lists a commit and those before it, newest first, optionally filtered",
     input: inRepository({
@@ -131,7 +119,7 @@ export function getCommitTool(
       files: array(fileSchema, "Changed files"),
       patch: string("The changes; cut at a limit"),
     }),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const raw = await github.read<RawCommit & { readonly files?: readonly RawFile[] }>(
         `${pathOf(args)}${path`/commits/${args.ref}`}`,
@@ -140,7 +128,7 @@ export function getCommitTool(
       const { files = [] } = raw;
       const commit = toCommit(raw);
       const uri = uriOf(args, "commit", commit.sha);
-      const patch = cut(patchOf(files), github.limits.maxChars, `read the resource ${uri}`);
+      const patch = cut(patchOf(files), github.access.limits.maxChars, `read the resource ${uri}`);
       const text = `${commit.sha}\n${commit.author} ${commit.date}\n\n${commit.message}\n\n${patch}`;
       return withLink(textResult(text, { commit, files: files.map(toFile), patch }), uri, commit.sha);
     },
@@ -187,7 +175,7 @@ export function compareTool(
       files: array(fileSchema, "Changed files, at most 300"),
       patch: string("The changes; cut at a limit"),
     }),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const raw = await github.read<RawComparison>(
         `${pathOf(args)}${path`/compare/${`${args.base}...${args.head}`}`}`,
@@ -195,7 +183,7 @@ export function compareTool(
       );
       const { status, ahead_by: ahead, behind_by: behind, files = [] } = raw;
       const commits = raw.commits.map(toCommit);
-      const patch = cut(patchOf(files), github.limits.maxChars, "compare fewer commits");
+      const patch = cut(patchOf(files), github.access.limits.maxChars, "compare fewer commits");
       const lines = [`${args.head} is ${status}: ${ahead} ahead, ${behind} behind`, ...commits.map(commitLine), patch];
       return textResult(lines.join("\n"), { status, ahead, behind, commits, files: files.map(toFile), patch });
     },

@@ -1,7 +1,8 @@
 import type { ToolDefinition } from "portolan/server";
 import { array, object, string, textResult } from "portolan-server-kit";
 import { visible } from "portolan-server-kit/consent";
-import type { Github, PageRequest } from "../github.ts";
+import { cut, type PageRequest, serviceAnnotations, withLink } from "portolan-server-kit/service";
+import type { Github } from "../github.ts";
 import {
   type Comment,
   commentSchema,
@@ -14,18 +15,15 @@ import {
   toIssue,
 } from "../shapes.ts";
 import {
-  annotations,
   arrayOf,
   body,
-  cut,
+  githubList,
   type InRepository,
   inRepository,
-  listTool,
   number,
   pathOf,
   title,
   uriOf,
-  withLink,
 } from "../tool-parts.ts";
 
 const label = string("Name of a label", { minLength: 1, maxLength: 100 });
@@ -41,7 +39,7 @@ interface IssueFilter extends InRepository {
 export function listIssuesTool(
   github: Github,
 ): ToolDefinition<IssueFilter & PageRequest, { items: readonly Issue[]; cursor?: string }, undefined> {
-  return listTool(github, {
+  return githubList(github, {
     title: "List issues",
     description: "Lists the issues of a repository, newest first, with its pull requests, which are issues too",
     input: inRepository({
@@ -84,7 +82,7 @@ export function getIssueTool(
       },
       ["note"],
     ),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const address = `${pathOf(args)}/issues/${args.number}`;
       const query = { per_page: issueCommentsShown };
@@ -97,9 +95,9 @@ export function getIssueTool(
       const note = comments.status === "rejected" ? { note: `The comments are missing: ${messageOf(comments)}` } : {};
       const found = comments.status === "fulfilled" ? comments.value.map(toComment) : [];
       const uri = uriOf(args, "issue", args.number);
-      const shown = cut(issue.value.body ?? "", github.limits.maxChars, `read the resource ${uri}`);
+      const shown = cut(issue.value.body ?? "", github.access.limits.maxChars, `read the resource ${uri}`);
       const parts = [issueLine(toIssue(issue.value)), shown, ...found.map(commentLine), note.note ?? []].flat();
-      const text = cut(parts.join("\n\n"), github.limits.maxChars, `read the resource ${uri}`);
+      const text = cut(parts.join("\n\n"), github.access.limits.maxChars, `read the resource ${uri}`);
       const details = { issue: toIssue(issue.value), body: shown, comments: found, ...note };
       return withLink(textResult(text, details), uri, `Issue ${args.number}`);
     },
@@ -137,10 +135,10 @@ export function createIssueTool(github: Github): ToolDefinition<CreateIssue, Iss
       ["title"],
     ),
     output: issueSchema,
-    annotations: annotations.adds,
+    annotations: serviceAnnotations.adds,
     async run({ owner, repo, ...content }, ctx) {
       const question = visible(`Open this issue in ${owner}/${repo}?\n\n${describe(content)}`);
-      return github.change(ctx, question, async () => {
+      return github.access.change(ctx, question, async () => {
         const created = toIssue(await github.write("POST", `${pathOf({ owner, repo })}/issues`, content, ctx));
         return textResult(`Opened ${issueLine(created)}\n${created.url}`, created);
       });
@@ -177,10 +175,10 @@ export function updateIssueTool(github: Github): ToolDefinition<UpdateIssue, Iss
       ["number"],
     ),
     output: issueSchema,
-    annotations: annotations.overwrites,
+    annotations: serviceAnnotations.overwrites,
     async run({ owner, repo, number, reason, ...content }, ctx) {
       const question = visible(`Change issue ${number} of ${owner}/${repo}?\n\n${describe({ ...content, reason })}`);
-      return github.change(ctx, question, async () => {
+      return github.access.change(ctx, question, async () => {
         const change = { ...content, ...(reason !== undefined && { state_reason: reason }) };
         const address = `${pathOf({ owner, repo })}/issues/${number}`;
         const changed = toIssue(await github.write("PATCH", address, change, ctx));
@@ -207,10 +205,10 @@ export function addCommentTool(
     description: "Comments on an issue or pull request, after the user agrees",
     input: inRepository({ number, body: { ...body("Text"), minLength: 1 } }, ["number", "body"]),
     output: commentSchema,
-    annotations: annotations.adds,
+    annotations: serviceAnnotations.adds,
     async run({ owner, repo, number, body }, ctx) {
       const question = visible(`Comment on #${number} of ${owner}/${repo}?\n\n${body}`);
-      return github.change(ctx, question, async () => {
+      return github.access.change(ctx, question, async () => {
         const address = `${pathOf({ owner, repo })}/issues/${number}/comments`;
         const added = toComment(await github.write("POST", address, { body }, ctx));
         return textResult(`Added: ${added.url}`, added);

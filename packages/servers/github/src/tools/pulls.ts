@@ -1,7 +1,8 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
 import { array, boolean, object, string, textResult } from "portolan-server-kit";
 import { visible } from "portolan-server-kit/consent";
-import type { Github, PageRequest } from "../github.ts";
+import { cut, type PageRequest, serviceAnnotations, withLink } from "portolan-server-kit/service";
+import type { Github } from "../github.ts";
 import {
   type ChangedFile,
   fileSchema,
@@ -18,19 +19,16 @@ import {
   toReview,
 } from "../shapes.ts";
 import {
-  annotations,
   arrayOf,
   body,
   branch,
-  cut,
+  githubList,
   type InRepository,
   inRepository,
-  listTool,
   number,
   pathOf,
   title,
   uriOf,
-  withLink,
 } from "../tool-parts.ts";
 import { messageOf } from "./issues.ts";
 
@@ -44,7 +42,7 @@ interface PullFilter extends InRepository {
 export function listPullsTool(
   github: Github,
 ): ToolDefinition<PullFilter & PageRequest, { items: readonly Pull[]; cursor?: string }, undefined> {
-  return listTool(github, {
+  return githubList(github, {
     title: "List pull requests",
     description: "Lists the pull requests of a repository, newest first",
     input: inRepository({
@@ -94,7 +92,7 @@ export function getPullTool(
       },
       ["note"],
     ),
-    annotations: annotations.reads,
+    annotations: serviceAnnotations.reads,
     async run(args, ctx) {
       const address = `${pathOf(args)}/pulls/${args.number}`;
       const [pull, reviews, files, diff] = await Promise.allSettled([
@@ -107,7 +105,7 @@ export function getPullTool(
       const missing = Object.entries({ reviews, files, diff }).flatMap(([part, result]) =>
         result.status === "rejected" ? `The ${part} could not be read: ${messageOf(result)}` : [],
       );
-      const { maxChars } = github.limits;
+      const { maxChars } = github.access.limits;
       const uri = uriOf(args, "pull", args.number, "diff");
       const rest = `read the resource ${uri}`;
       const details: PullDetails = {
@@ -160,11 +158,11 @@ export function createPullTool(github: Github): ToolDefinition<CreatePull, Pull,
       ["title", "head", "base"],
     ),
     output: pullSchema,
-    annotations: annotations.adds,
+    annotations: serviceAnnotations.adds,
     async run({ owner, repo, ...content }, ctx) {
       const { title, head, base, body = "", draft = false } = content;
       const what = `${draft ? "draft of a " : ""}pull request in ${owner}/${repo}, ${head} into ${base}`;
-      return github.change(ctx, visible(`Open this ${what}?\n\n${title}\n\n${body}`), async () => {
+      return github.access.change(ctx, visible(`Open this ${what}?\n\n${title}\n\n${body}`), async () => {
         const created = toPull(await github.write("POST", `${pathOf({ owner, repo })}/pulls`, content, ctx));
         return textResult(`Opened ${pullLine(created)}\n${created.url}`, created);
       });
@@ -192,7 +190,7 @@ export function reviewPullTool(github: Github): ToolDefinition<ReviewPull, Revie
       ["number", "event"],
     ),
     output: reviewSchema,
-    annotations: annotations.adds,
+    annotations: serviceAnnotations.adds,
     async run({ owner, repo, number, event, body = "" }, ctx) {
       if (event !== "approve" && body.trim() === "") throw new ToolError(`body: expected a text with ${event}`);
       const address = `${pathOf({ owner, repo })}/pulls/${number}`;
@@ -200,7 +198,7 @@ export function reviewPullTool(github: Github): ToolDefinition<ReviewPull, Revie
       // The verdict is about the commit that was read, not about what is pushed meanwhile.
       const commit = pull.head.sha;
       const about = `#${number} of ${owner}/${repo} (${pull.title}) at ${commit.slice(0, 10)}`;
-      return github.change(ctx, visible(`Review ${about}: ${event}?\n\n${body}`), async () => {
+      return github.access.change(ctx, visible(`Review ${about}: ${event}?\n\n${body}`), async () => {
         const content = { event: event.toUpperCase(), body, commit_id: commit };
         const review = toReview(await github.write("POST", `${address}/reviews`, content, ctx));
         return textResult(`Reviewed #${number}: ${review.state}`, review);
@@ -235,7 +233,7 @@ export function mergePullTool(github: Github): ToolDefinition<MergePull, Merged,
       ["number"],
     ),
     output: object({ sha: string("Full hash of the merged commit"), message: string("What GitHub says") }),
-    annotations: annotations.overwrites,
+    annotations: serviceAnnotations.overwrites,
     async run({ owner, repo, number, method = "merge", title }, ctx) {
       const address = `${pathOf({ owner, repo })}/pulls/${number}`;
       const raw = await github.read<RawPull>(address, ctx);
@@ -248,7 +246,7 @@ export function mergePullTool(github: Github): ToolDefinition<MergePull, Merged,
       }
       const how = method === "merge" ? "Merge" : `Merge (${method})`;
       const question = `${how} #${number} of ${owner}/${repo}: ${pull.title}?\n\n${pull.head} at ${pull.headSha.slice(0, 10)} into ${pull.base}`;
-      return github.change(ctx, visible(question), async () => {
+      return github.access.change(ctx, visible(question), async () => {
         const content = {
           merge_method: method,
           sha: pull.headSha,

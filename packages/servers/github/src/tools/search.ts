@@ -1,6 +1,7 @@
 import type { ToolDefinition } from "portolan/server";
 import { array, object, string } from "portolan-server-kit";
-import type { Github, PageRequest } from "../github.ts";
+import type { ListPage, PageRequest } from "portolan-server-kit/service";
+import type { Github } from "../github.ts";
 import {
   type Issue,
   issueLine,
@@ -12,15 +13,10 @@ import {
   toIssue,
   toRepository,
 } from "../shapes.ts";
-import { arrayOf, listTool } from "../tool-parts.ts";
+import { arrayOf, githubList } from "../tool-parts.ts";
 
 interface Query {
   readonly query: string;
-}
-
-interface Listed<T> {
-  readonly items: readonly T[];
-  readonly cursor?: string;
 }
 
 interface RawMatch {
@@ -47,8 +43,8 @@ function itemsIn<T>(json: unknown): readonly T[] {
 }
 
 /** The tool `search_code`. */
-export function searchCodeTool(github: Github): ToolDefinition<Query & PageRequest, Listed<Match>, undefined> {
-  return listTool(github, {
+export function searchCodeTool(github: Github): ToolDefinition<Query & PageRequest, ListPage<Match>, undefined> {
+  return githubList(github, {
     title: "Search code",
     description: "Finds files by their text, with the places that match",
     input: queryOf('"createServer repo:octocat/hello language:typescript"'),
@@ -73,8 +69,8 @@ export function searchCodeTool(github: Github): ToolDefinition<Query & PageReque
 }
 
 /** The tool `search_issues`. */
-export function searchIssuesTool(github: Github): ToolDefinition<Query & PageRequest, Listed<Issue>, undefined> {
-  return listTool(github, {
+export function searchIssuesTool(github: Github): ToolDefinition<Query & PageRequest, ListPage<Issue>, undefined> {
+  return githubList(github, {
     title: "Search issues and pull requests",
     description: "Finds issues and pull requests",
     input: queryOf('"crash is:open is:issue repo:octocat/hello"'),
@@ -89,8 +85,8 @@ export function searchIssuesTool(github: Github): ToolDefinition<Query & PageReq
 /** The tool `search_repositories`. */
 export function searchRepositoriesTool(
   github: Github,
-): ToolDefinition<Query & PageRequest, Listed<Repository>, undefined> {
-  return listTool(github, {
+): ToolDefinition<Query & PageRequest, ListPage<Repository>, undefined> {
+  return githubList(github, {
     title: "Search repositories",
     description: "Finds repositories",
     input: queryOf('"mcp server language:typescript stars:>100"'),
