@@ -1,8 +1,6 @@
 // The example of the README as a program, the fake of GitHub, a client, and a person with a real browser.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { deferred, LoginRequired, memoryStore, oauth } from "portolan/auth/client";
 import { connect } from "portolan/client";
 import { scriptedAnswers } from "portolan/testing";
@@ -10,6 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { freePort } from "../kit/free-port.ts";
 import { hello, startSeeded } from "../servers/github/kit.ts";
+import { startCallback } from "./callback.ts";
 import { startChromium } from "./chromium.ts";
 
 /** Starts `examples/github/server.mjs` over a fake, until the test ends. */
@@ -25,21 +24,6 @@ async function startExample(env: { [name: string]: string }): Promise<string> {
   const [line] = await once(child.stdout.setEncoding("utf8"), "data");
   expect(line).toBe(`GitHub tools at http://localhost:${port}/mcp\n`);
   return `http://localhost:${port}/mcp`;
-}
-
-/** Starts a page of a web back end, where the browser ends; returns its address and the addresses that it was opened with. */
-async function startCallback(): Promise<{ address: string; opened: string[] }> {
-  const opened: string[] = [];
-  const server = createServer((request, response) => {
-    if (request.url?.startsWith("/callback")) opened.push(request.url);
-    response.setHeader("content-type", "text/html").end("<h1>Signed in</h1>");
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`, opened };
 }
 
 test("a person signs in at GitHub in a browser once, and the server acts with their account", async () => {

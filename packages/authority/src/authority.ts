@@ -22,6 +22,7 @@ import { createProvider } from "./provider.ts";
 import { Redemptions, type TokenState } from "./redemptions.ts";
 import { reportLostClient } from "./report-lost.ts";
 import { UnknownSecretError } from "./rows.ts";
+import { Services } from "./services/accounts.ts";
 import { type Settings, toSettings } from "./settings.ts";
 import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";
 
@@ -92,11 +93,15 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
 
   const upstream = connection && new Upstream(settings, provider, connection);
   const interactions = new Interactions(settings, provider, upstream);
+  const services = new Services(settings, provider, options.services ?? {});
   const provide = provider.callback();
   const { handle, close } = createListener(settings, {
     provide: async (request, response) => provide(request, response),
     page: (uid, request, response) => interactions.serve(uid, request, response),
     ...(upstream && { callback: (query, request, response) => upstream.callback(query, request, response) }),
+    ...(options.services && {
+      connect: (path, query, request, response) => services.serve(path, query, request, response),
+    }),
   });
 
   return {
@@ -124,6 +129,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
         `${holder.subject} has no upstream session any more and must sign in again`,
       );
     },
+    accountsAt: (name) => services.accountsAt(name),
     async revoke(filter) {
       const failures: unknown[] = [];
       const fail = (failure: unknown) => void failures.push(failure);

@@ -2,11 +2,27 @@
 import type { Introspection, Issuer } from "portolan/auth/server";
 import type { AuthorityListener } from "./listener.ts";
 import type { AuthorityOptions } from "./options.ts";
+import type { Person } from "./users.ts";
 
 /** Selects grants: of a person, of a client, or of a person to a client. */
 export interface GrantFilter {
   readonly subject?: string;
   readonly clientId?: string;
+}
+
+/** The accounts that people have connected at a service. */
+export interface ServiceAccounts {
+  /** Returns an access token of the person. Rejects with code `unauthorized` if the person has connected no account. */
+  tokenOf(holder: Pick<Person, "subject">): Promise<string>;
+  /** Forgets the account of a person whose token the service no longer accepts. */
+  ended(holder: Pick<Person, "subject">): Promise<void>;
+  /** The page where people connect their accounts. */
+  readonly signInPage: {
+    /** Its address has no secrets: it asks the browser who the person is. */
+    readonly address: string;
+    /** Resolves when the person has connected an account; at once if that is so already. */
+    finished(holder: Pick<Person, "subject">, signal: AbortSignal): Promise<void>;
+  };
 }
 
 /** An authorization server. */
@@ -20,6 +36,8 @@ export interface Authority {
    * their behalf. Rejects with code `unauthorized` when the person must sign in again.
    */
   upstreamToken(holder: { readonly subject: string; readonly clientId: string }): Promise<string>;
+  /** Returns the accounts of people at one of the `services`. Throws for another name. */
+  accountsAt(name: string): ServiceAccounts;
   /** Revokes grants. Refresh tokens and opaque access tokens end at once, JWTs when they expire. */
   revoke(filter: GrantFilter): Promise<void>;
   /** Refuses new requests. Resolves when the requests under way are answered. */

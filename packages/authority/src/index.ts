@@ -1,4 +1,4 @@
-export { type Authority, createAuthority, type GrantFilter } from "./create.ts";
+export { type Authority, createAuthority, type GrantFilter, type ServiceAccounts } from "./create.ts";
 export { authorityKeys, type KeyManager, type KeyManagerOptions, type SigningKey } from "./keys.ts";
 export type { AuthorityListener } from "./listener.ts";
 export type {

@@ -5,11 +5,10 @@ import { type Browser, browserOf, readForm, sendPage } from "./browser.ts";
 import { describeClient } from "./clients.ts";
 import { toFailureResponse } from "./failure.ts";
 import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
-import { passwordLimits } from "./limits.ts";
 import type { AuthorityEvent } from "./options.ts";
 import { consentPage, signInPage } from "./pages/forms.ts";
 import { errorPage, expiredPage, redirectPage } from "./pages/messages.ts";
-import { refund, tryConsume } from "./rate-limit.ts";
+import { tryPassword } from "./password-attempts.ts";
 import { reportLostSignIn } from "./report-lost.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream/upstream.ts";
@@ -120,44 +119,26 @@ export class Interactions {
   #signInFacts(page: PageContext) {
     const { client, interaction } = page;
     const { name } = describeClient(client, String(interaction.params["redirect_uri"]), this.#settings);
-    return { ...this.#target(page), authorityName: this.#settings.options.name, clientName: name };
+    return {
+      ...this.#target(page),
+      authorityName: this.#settings.options.name,
+      next: `Next you will be asked what “${name}” may do.`,
+      hasClient: true,
+    };
   }
 
   async #signIn(page: PageContext, userName: string, password: string): Promise<void> {
-    const { signIn, emit } = this.#settings;
     const { request, response, interaction, client } = page;
-    if (signIn.kind !== "passwords" || interaction.prompt.name !== "login") return this.#show(page);
-    const address = this.#settings.addressOf(request);
-    if (!(await this.#mayTry(userName, address))) {
-      emit({ type: "sign-in-failed", reason: "limit", address });
-      const problem = "There were too many attempts. Wait 15 minutes and try again.";
-      return sendPage(response, 429, signInPage({ ...this.#signInFacts(page), userName, problem }));
+    if (this.#settings.signIn.kind !== "passwords" || interaction.prompt.name !== "login") return this.#show(page);
+    const attempt = await tryPassword(this.#settings, request, userName, password);
+    if (!attempt.person) {
+      const { status, problem } = attempt;
+      return sendPage(response, status, signInPage({ ...this.#signInFacts(page), userName, problem }));
     }
-    const person = await signIn.verify(userName, password);
-    if (!person) {
-      emit({ type: "sign-in-failed", reason: "credentials", address });
-      const problem = "Wrong user name or password.";
-      return sendPage(response, 401, signInPage({ ...this.#signInFacts(page), userName, problem }));
-    }
-    await this.#wasRight(userName, address);
+    const { person } = attempt;
     await endOtherSession(this.#provider, interaction, person.subject, request, response);
     const event = { type: "signed-in", subject: person.subject, clientId: client.clientId } as const;
     await this.#finish(page, { login: { accountId: person.subject } }, event);
-  }
-
-  /** Counts an attempt before it is made, so that parallel attempts count, too. */
-  async #mayTry(userName: string, address: string): Promise<boolean> {
-    for (const [what, limit] of passwordLimits) {
-      if (!(await tryConsume(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit)))
-        return false;
-    }
-    return true;
-  }
-
-  async #wasRight(userName: string, address: string): Promise<void> {
-    for (const [what, limit] of passwordLimits) {
-      await refund(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit);
-    }
   }
 
   async #allow(page: PageContext): Promise<void> {
@@ -213,8 +194,4 @@ export class Interactions {
   #expired(response: ServerResponse, status = 400): void {
     sendPage(response, status, expiredPage(this.#settings.options.name));
   }
-}
-
-function whoOf(what: "both" | "address" | "name", userName: string, address: string): string {
-  return { both: `${address} ${userName}`, address, name: userName }[what];
 }

@@ -100,3 +100,8 @@ export const maxUpstreamCheckSeconds: number = 60;
 export const renewUpstreamBeforeExpiryMs: number = 30_000;
 /** Renewed upstream tokens that are kept in memory because the storage failed. Beyond it, the oldest login is lost. */
 export const maxUnsavedRenewals: number = 1_000;
+
+/** How long a person's account at a service stays connected, counted from the sign-in there or its last renewal. */
+export const connectedMs: number = 90 * dayMs;
+/** How often a call that waits for an account looks for it, if it was not announced. */
+export const connectedRetryMs: number = 5_000;

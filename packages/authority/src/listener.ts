@@ -11,12 +11,16 @@ export interface Routes {
   provide(request: IncomingMessage, response: ServerResponse): Promise<void>;
   page(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void>;
   callback?(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Serves what is below `/connect/`. */
+  connect?(path: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 const wellKnown = /^\/\.well-known\/(oauth-authorization-server|openid-configuration)/;
 /** Paths below the issuer that are served here; all others belong to the application. */
 const ours =
   /^\/(authorize|token|register|revoke|introspect|jwks|callback|(authorize|page)\/[A-Za-z0-9_-]{1,100}|\.well-known\/(oauth-authorization-server|openid-configuration))$/;
+
+const connectPath = /^\/connect\/[a-z][a-z0-9-]{0,39}(\/callback)?$/;
 
 /** Routes a request: to a path below the issuer, or to the metadata at the root of the host (RFC 8414). */
 export function createListener(
@@ -32,7 +36,7 @@ export function createListener(
     const document = wellKnown.exec(path)?.[0];
     if (document !== undefined && path === `${document}${mount}`) return document;
     const below = path.startsWith(`${mount}/`) ? path.slice(mount.length) : "";
-    return ours.test(below) ? below : undefined;
+    return ours.test(below) || (routes.connect && connectPath.test(below)) ? below : undefined;
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void> {
@@ -43,6 +47,9 @@ export function createListener(
     if (path.startsWith("/page/")) return routes.page(path.slice("/page/".length), request, response);
     if (path === "/callback" && routes.callback && request.method === "GET") {
       return routes.callback(new URLSearchParams(query), request, response);
+    }
+    if (path.startsWith("/connect/") && routes.connect) {
+      return routes.connect(path.slice("/connect/".length), new URLSearchParams(query), request, response);
     }
     return routes.provide(request, response);
   }

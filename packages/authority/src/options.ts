@@ -3,6 +3,7 @@ import { checkOptions, type OptionNames, PortolanError } from "portolan";
 import type { FetchPolicy } from "portolan/net";
 import type { Storage } from "portolan/storage";
 import { isLoopback, redirectProblem } from "./clients.ts";
+import { type UpstreamOptions, upstream } from "./upstream/options.ts";
 import type { SignIn } from "./users.ts";
 
 /** An MCP server that tokens are issued for. */
@@ -45,6 +46,11 @@ export interface AuthorityOptions {
   readonly name: string;
   readonly resources: readonly ProtectedResource[];
   readonly signIn: SignIn;
+  /**
+   * Services where people connect accounts of their own, for `authority.accountsAt`: each with a name for addresses, such as
+   * `github`. Register `<issuer>/connect/<name>/callback` as redirect URI there.
+   */
+  readonly services?: { readonly [name: string]: UpstreamOptions };
   readonly clients?: readonly KnownClient[];
   readonly registration?: RegistrationOptions;
   /** Stores everything, for all processes that share it. Default: memory of this process. */
@@ -73,8 +79,16 @@ export interface AuthorityOptions {
 const dangerous = ["http", "https", "javascript", "vbscript", "data", "blob", "file", "about", "ws", "wss", "ftp"];
 
 const optionNames: OptionNames<AuthorityOptions> = {
-  ...{ issuer: 1, name: 1, resources: 1, signIn: 1, clients: 1, registration: 1, storage: 1, secrets: 1 },
-  ...{ accessTokens: 1, accessTokenSeconds: 1, refreshTokenSeconds: 1, introspection: 1, addressOf: 1 },
+  ...{ issuer: 1, name: 1, resources: 1, signIn: 1, services: 1, clients: 1, registration: 1 },
+  ...{
+    storage: 1,
+    secrets: 1,
+    accessTokens: 1,
+    accessTokenSeconds: 1,
+    refreshTokenSeconds: 1,
+    introspection: 1,
+    addressOf: 1,
+  },
   ...{ onEvent: 1, onError: 1 },
 };
 const registrationNames: OptionNames<RegistrationOptions> = {
@@ -85,7 +99,7 @@ const registrationNames: OptionNames<RegistrationOptions> = {
 export function checkAuthorityOptions(options: AuthorityOptions): void {
   checkOptions(options, optionNames, "createAuthority");
   if (options.registration) checkOptions(options.registration, registrationNames, "createAuthority: registration");
-  const { issuer, resources, signIn, clients = [], registration, storage, secrets } = options;
+  const { issuer, resources, signIn, services = {}, clients = [], registration, storage, secrets } = options;
   if (!isSafe(issuer) || /[?#@]/.test(issuer)) {
     throw invalid(`issuer: expected an https URL, or http on loopback, without query and fragment, got ${issuer}`);
   }
@@ -109,10 +123,13 @@ export function checkAuthorityOptions(options: AuthorityOptions): void {
     (one) => !/^[a-z][a-z0-9+.-]*$/.test(one) || dangerous.includes(one),
   );
   if (scheme !== undefined) throw invalid(`privateSchemes: expected schemes of apps, got ${scheme}`);
-  if (signIn.kind === "upstream") {
-    for (const address of [signIn.issuer, ...Object.values(signIn.endpoints ?? {})]) {
-      if (!isSafe(address)) throw invalid(`upstream: expected https URLs, or http on loopback, got ${address}`);
+  if (signIn.kind === "upstream") checkUpstream(signIn, "upstream");
+  for (const [name, service] of Object.entries(services)) {
+    if (!/^[a-z][a-z0-9-]{0,39}$/.test(name)) {
+      throw invalid(`services: expected names of small letters and digits, got ${JSON.stringify(name)}`);
     }
+    upstream(service);
+    checkUpstream(service, `services.${name}`);
   }
   if (signIn.kind === "development" && !isLoopback(new URL(issuer).hostname)) {
     throw invalid(`developmentUser: lets everybody in, so the issuer must be on loopback, got ${issuer}`);
@@ -121,6 +138,12 @@ export function checkAuthorityOptions(options: AuthorityOptions): void {
     throw invalid(
       "secrets: expected at least one, because a storage is given; create it with randomSecret() and keep it",
     );
+  }
+}
+
+function checkUpstream({ issuer, endpoints }: UpstreamOptions, where: string): void {
+  for (const address of [issuer, ...Object.values(endpoints ?? {})]) {
+    if (!isSafe(address)) throw invalid(`${where}: expected https URLs, or http on loopback, got ${address}`);
   }
 }
 
@@ -159,5 +182,7 @@ export type AuthorityEvent =
       readonly address: string;
       readonly count: number;
     }
+  /** A person has connected an account at one of the `services`, or it is no longer connected. */
+  | { readonly type: "account-connected" | "account-disconnected"; readonly subject: string; readonly service: string }
   /** The upstream provider has ended the session that a grant depends on. */
   | { readonly type: "upstream-ended"; readonly subject: string; readonly clientId: string };

@@ -66,7 +66,10 @@ export interface FormTarget {
 
 export interface SignInPage extends FormTarget {
   readonly authorityName: string;
-  readonly clientName: string;
+  /** What comes after the sign-in, as a sentence. */
+  readonly next: string;
+  /** A client waits for the person, who can go back to it. */
+  readonly hasClient?: boolean;
   readonly problem?: string;
   readonly userName?: string;
 }
@@ -77,12 +80,12 @@ export function formParts({ token }: FormTarget): Html {
 }
 
 export function signInPage(facts: SignInPage): string {
-  const { authorityName, clientName, action, problem, userName = "" } = facts;
+  const { authorityName, next, hasClient = false, action, problem, userName = "" } = facts;
   return toPage(
     "Sign in",
     authorityName,
     html`<h1>Sign in to ${authorityName}</h1>
-<p class="soft">Next you will be asked what “${clientName}” may do.</p>
+<p class="soft">${next}</p>
 ${problem !== undefined && html`<p class="bad" role="alert">${problem}</p>`}
 <form method="post" action="${action}">
 ${formParts(facts)}
@@ -92,9 +95,12 @@ ${formParts(facts)}
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1024"${{ html: userName === "" ? "" : " autofocus" }}>
 <div class="alone"><button class="go" name="do" value="sign-in">Sign in</button></div>
 </form>
-<form method="post" action="${action}">
+${
+  hasClient &&
+  html`<form method="post" action="${action}">
 ${formParts(facts)}
 <p class="alone"><button class="link" name="do" value="deny">Cancel and go back to the app</button></p>
-</form>`,
+</form>`
+}`,
   );
 }

@@ -75,6 +75,11 @@ export class ServiceAccess {
     return this.asks ? "Every change asks the user first." : "Changes are made at once.";
   }
 
+  /** Lets the user of a call sign in at the service, where that is done in the middle of a call. */
+  signIn(ctx: Context): Promise<void> {
+    return this.client.tokens.signIn(ctx);
+  }
+
   /** Makes a change after the user has agreed. */
   change<T>(ctx: Context, question: string, effect: () => Promise<FullResult<T>>): Promise<FullResult<T>> {
     return this.#changes.run(ctx, question, effect);

@@ -35,6 +35,7 @@ export {
   noToken,
   type PersonalAccounts,
   personalTokens,
+  type SignInPage,
   type TokenSource,
 } from "./tokens.ts";
 export {

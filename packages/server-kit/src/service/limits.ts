@@ -32,5 +32,8 @@ export const defaultServiceLimits: ServiceLimits = {
   maxWaiting: 256,
 };
 
+/** Time in which a person signs in at a service while a call waits. */
+export const signInWaitMs: number = 10 * 60_000;
+
 /** Characters of a service's own sentence in an error. */
 export const maxSaidChars: number = 500;

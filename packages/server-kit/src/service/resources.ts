@@ -7,9 +7,9 @@ import { watchVersion } from "./watch.ts";
 
 const maxSuggestions = 100;
 
-/** Reads something for a resource or a prompt. Failures say why. */
-export function readFor<T>(_access: ServiceAccess, _ctx: Context, read: () => Promise<T>): Promise<T> {
-  return toolErrorsAsInvalidParams(read());
+/** Reads something for a resource or a prompt: the user signs in first if that is needed, and failures say why. */
+export function readFor<T>(access: ServiceAccess, ctx: Context, read: () => Promise<T>): Promise<T> {
+  return toolErrorsAsInvalidParams(access.signIn(ctx).then(read));
 }
 
 /** Returns the reader of a template: nothing is there if the service has nothing there. */

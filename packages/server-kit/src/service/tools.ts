@@ -26,12 +26,16 @@ interface ToolsOfService {
   readonly writing: { readonly [name: string]: AnyTool };
 }
 
-/** Adds tools; those that change something only where that is allowed. */
+/** Adds tools that first let the user sign in at the service, if that is needed. */
 export function addTools(server: Server, access: ServiceAccess, { reading, writing }: ToolsOfService): Server {
   let extended = server;
   for (const [name, tool] of Object.entries({ ...reading, ...(!access.isReadOnly && writing) })) {
+    const run = async (args: never, ctx: Context) => {
+      await access.signIn(ctx);
+      return tool.run(args, ctx);
+    };
     // The definition stays what it is; only the types of its arguments and its result are not needed here.
-    extended = extended.tool(name, tool as ToolDefinition<unknown, unknown, undefined>);
+    extended = extended.tool(name, { ...tool, run } as ToolDefinition<unknown, unknown, undefined>);
   }
   return extended;
 }
