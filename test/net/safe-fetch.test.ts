@@ -20,6 +20,15 @@ describe("an allowed URL", () => {
     expect(server.seen[0]).toMatchObject({ path: "/a?b=c", headers: { authorization: "Bearer x" } });
   });
 
+  test("gets a body of bytes as they are", async () => {
+    const server = await startServer(({ headers }, response) => response.end(headers["content-length"]));
+    const body = new Uint8Array([0, 0xc3, 0x28, 0xff]);
+    const response = await createSafeFetch(local)(server.url, { method: "POST", body });
+    expect(await response.text()).toBe("4");
+    // A test server reads a text; bytes that are none become the replacement character.
+    expect(server.seen[0]?.body).toBe(new TextDecoder().decode(body));
+  });
+
   test("may return no body, or an error status", async () => {
     const server = await startServer((seen, response) => {
       response.writeHead(Number(seen.path.slice(1))).end(seen.path === "/404" ? "none" : undefined);
