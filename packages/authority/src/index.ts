@@ -9,7 +9,13 @@ export type {
   RegistrationOptions,
 } from "./options.ts";
 export { hashPassword } from "./passwords.ts";
-export { type UpstreamEndpoints, type UpstreamOptions, type UpstreamSignIn, upstream } from "./upstream/options.ts";
+export {
+  type JsonMembers,
+  type UpstreamEndpoints,
+  type UpstreamOptions,
+  type UpstreamSignIn,
+  upstream,
+} from "./upstream/options.ts";
 export {
   type DevelopmentSignIn,
   developmentUser,

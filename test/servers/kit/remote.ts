@@ -1,6 +1,7 @@
 // A server for many people behind an authority, and the people who use it.
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { ElicitResult, ElicitUrlParams } from "portolan";
 import { deferred, LoginRequired, memoryStore, oauth } from "portolan/auth/client";
 import { protect } from "portolan/auth/server";
 import { type Client, type ConnectOptions, connect } from "portolan/client";
@@ -101,5 +102,23 @@ export class Person {
     let page = await this.browser.open(address);
     if (page.text.includes('value="sign-in"')) page = await this.signInHere(page);
     return this.browser.press(page, "connect");
+  }
+}
+
+/** A person whose client can open addresses. */
+export class Opener extends Person {
+  readonly asked: ElicitUrlParams[] = [];
+
+  /** Connects with a client that opens addresses, by default in the person's own browser. */
+  connectOpening(
+    open: (address: string) => unknown = (address) => this.connectAccount(address),
+    options: ConnectOptions = {},
+  ): Promise<Client> {
+    const openUrl = async (params: ElicitUrlParams): Promise<ElicitResult> => {
+      this.asked.push(params);
+      await open(params.url);
+      return { action: "accept" };
+    };
+    return this.connect({ ...options, answers: { openUrl } });
   }
 }

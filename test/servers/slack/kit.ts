@@ -23,6 +23,7 @@ export async function startSeeded(): Promise<Seeded> {
   fake.say(general, "ada", "Good morning");
   const { ts } = fake.say(general, "bob", "The release is out");
   fake.say(general, "ada", "Thanks", ts);
+  fake.share(general, "bob", "plan.md", "# Plan");
   return { fake, general, token: fake.token("ada"), ts };
 }
 

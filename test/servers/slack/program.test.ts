@@ -43,7 +43,7 @@ forOfficialClients(
   script,
   "reads channels and resources, and posts after the user agrees",
   async (client) => {
-    expect((await client.listTools()).all).toHaveLength(7);
+    expect((await client.listTools()).all).toHaveLength(9);
     const channel = seeded.general.id;
     const { contents } = await client.readResource(`slack://channel/${channel}`);
     expect(contents[0].text).toContain("The release is out");

@@ -20,12 +20,18 @@ const readings = ({ general: { id: channel }, ts }: Seeded): readonly [string, o
     { total: 1, matches: [{ channel: "general", text: "The release is out" }] },
   ],
   ["list_users", {}, { items: [{ name: "ada", realName: "ADA" }, { name: "bob" }] }],
+  ["list_files", { channel }, { items: [{ name: "plan.md", type: "text/markdown", size: 6 }] }],
 ];
 
 /** A call of each tool that changes something, and the method that it calls. */
 const changes = ({ general: { id: channel }, ts }: Seeded): readonly [string, object, string][] => [
   ["post_message", { channel, text: "**Hello**", thread: ts }, "chat.postMessage"],
   ["add_reaction", { channel, ts, reaction: "eyes" }, "reactions.add"],
+  [
+    "upload_file",
+    { channel, name: "notes.md", content: "# Notes", comment: "Read this" },
+    "files.completeUploadExternal",
+  ],
 ];
 
 async function read(client: TestClient, uri: string): Promise<Data> {
@@ -35,7 +41,7 @@ async function read(client: TestClient, uri: string): Promise<Data> {
 test("every tool and argument is described", async () => {
   const client = await open(await startSeeded());
   await expectDescribed(client);
-  const writing = ["post_message", "add_reaction"];
+  const writing = ["post_message", "add_reaction", "upload_file"];
   for (const { name, annotations } of await client.listTools()) {
     expect(annotations?.readOnlyHint, name).toBe(!writing.includes(name));
   }
@@ -58,6 +64,9 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await read(client, "slack://users")).toMatchObject([{ name: "ada" }, { name: "bob" }]);
     expect(await read(client, `slack://channel/${id}`)).toMatchObject([{ text: "The release is out" }, {}]);
     expect(await read(client, `slack://channel/${id}/thread/${seeded.ts}`)).toMatchObject([{}, { text: "Thanks" }]);
+    expect(await read(client, "slack://messages/release")).toMatchObject([{ channel: id, text: "The release is out" }]);
+    const { contents } = await client.readResource(`slack://file/${seeded.fake.files[0]?.id}`);
+    expect(contents).toMatchObject([{ text: "# Plan", mimeType: "text/markdown" }]);
     await expect(client.readResource("slack://channel/C404")).rejects.toThrow(/not found/i);
     expect(seeded.fake.changes).toEqual({});
   });
@@ -75,7 +84,9 @@ describe.each(revisions.filter((revision) => revision >= "2025-06-18"))("on %s",
       await call(client, tool, args);
       expect(seeded.fake.changes[method]).toBe(before + 1);
     }
-    expect(seeded.general.messages.at(-1)).toMatchObject({ text: "**Hello**", thread_ts: seeded.ts });
+    expect(seeded.general.messages.at(-2)).toMatchObject({ text: "**Hello**", thread_ts: seeded.ts });
+    expect(seeded.fake.files.at(-1)).toMatchObject({ name: "notes.md", channels: [seeded.general.id] });
+    expect(seeded.fake.files.at(-1)?.bytes.toString()).toBe("# Notes");
     const client = await open(seeded, {}, { revision });
     expect(await read(client, "slack://tagged/eyes")).toMatchObject([{ text: "The release is out" }]);
     expect(await read(client, "slack://tagged/tada")).toEqual([]);
@@ -89,7 +100,7 @@ test("changes nothing for a client that cannot ask, unless the operator allows i
   }
   expect(seeded.fake.changes).toEqual({});
   for (const [tool, args] of changes(seeded)) await call(await open(seeded, { ask: false }), tool, args);
-  expect(seeded.fake.changes).toEqual({ "chat.postMessage": 1, "reactions.add": 1 });
+  expect(seeded.fake.changes).toEqual({ "chat.postMessage": 1, "reactions.add": 1, "files.completeUploadExternal": 1 });
 });
 
 test("a server that only reads has no tool that changes anything", async () => {
@@ -205,4 +216,75 @@ test("a private channel of others is neither listed nor found nor read", async (
   expect(JSON.stringify(await call(client, "list_channels"))).not.toContain("secret");
   expect(await failureOf(client, "read_channel", { channel: secret })).toContain("Slack has nothing there");
   expect(await call(client, "search_messages", { query: "cancelled" })).toMatchObject({ total: 0 });
+});
+
+test("uploads bytes, refuses what is no base64, and shares in a thread", async () => {
+  const seeded = await startSeeded();
+  const client = await open(seeded, { ask: false });
+  const args = { channel: seeded.general.id, name: "dot.png", encoding: "base64", thread: seeded.ts };
+  const failure = await failureOf(client, "upload_file", { ...args, content: "no base64!" });
+  expect(failure).toBe("content: expected base64. Nothing was uploaded");
+  expect(await call(client, "upload_file", { ...args, content: "iVBORwD/" })).toMatchObject({ size: 6 });
+  const file = seeded.fake.files.at(-1);
+  expect(file?.bytes).toEqual(Buffer.from("iVBORwD/", "base64"));
+  const { contents }: Data = await client.readResource(`slack://file/${file?.id}`);
+  expect(contents[0].blob).toBe("iVBORwD/");
+});
+
+test("the user sees what is uploaded, and a failed last step is not repeated", async () => {
+  const seeded = await startSeeded();
+  const answers = scriptedAnswers(no);
+  const args = { channel: seeded.general.id, name: "long.txt", content: "x".repeat(5_000), comment: "Look" };
+  await failureOf(await open(seeded, {}, { answers }), "upload_file", args);
+  const [{ params }] = answers.asked as Data;
+  expect(params.message).toBe(
+    `Upload long.txt (5000 bytes) to #general?\n\nLook\n\n${"x".repeat(4_000)}\n[1000 more characters]`,
+  );
+  expect(seeded.fake.files).toHaveLength(1);
+  seeded.fake.fail("cut", 5, ({ method }) => method === "files.completeUploadExternal");
+  const failure = await failureOf(await open(seeded, { ask: false }), "upload_file", args);
+  expect(failure).toContain("The change may have been made: look before you try again");
+  expect(seeded.fake.changes).toEqual({ "files.completeUploadExternal": 1 });
+});
+
+test("an upload goes on after a failure that nobody sees, and no token is sent to its address", async () => {
+  const seeded = await startSeeded();
+  seeded.fake.fail({ status: 503 }, 1, ({ method }) => method === "files.getUploadURLExternal");
+  seeded.fake.fail({ status: 502 }, 1, ({ method }) => method.startsWith("/upload/"));
+  const seen: (string | undefined)[] = [];
+  seeded.fake.fail({ status: 500 }, 1, ({ method, user }) => {
+    if (method.startsWith("/upload/")) seen.push(user);
+    return false;
+  });
+  const client = await open(seeded, { ask: false });
+  await call(client, "upload_file", { channel: seeded.general.id, name: "a.txt", content: "a" });
+  expect(seeded.fake.files.at(-1)?.bytes.toString()).toBe("a");
+  expect(seen).toEqual([undefined]);
+});
+
+test("a file at another host is not fetched, so that no token is sent there", async () => {
+  const seeded = await startSeeded();
+  const file = { id: "F1", name: "x", url_private_download: "http://127.0.0.2:1/x" };
+  seeded.fake.fail({ status: 200, body: { ok: true, file } }, 1, ({ method }) => method === "files.info");
+  await expect((await open(seeded)).readResource("slack://file/F1")).rejects.toThrow(
+    "Slack named an address at 127.0.0.2:1, which is not its own. Nothing was sent there",
+  );
+});
+
+test("a file that the account may not download is told from a web page", async () => {
+  const seeded = await startSeeded();
+  const page = { status: 200, headers: { "content-type": "text/html" }, body: "<h1>Sign in</h1>" };
+  seeded.fake.fail(page, 1, ({ method }) => method.startsWith("/files-pri/"));
+  const uri = `slack://file/${seeded.fake.files[0]?.id}`;
+  await expect((await open(seeded)).readResource(uri)).rejects.toThrow("may lack the permission files:read");
+});
+
+test("lists files in pages", async () => {
+  const seeded = await startSeeded();
+  for (let number = 0; number < 4; number += 1) seeded.fake.share(seeded.general, "bob", `${number}.md`, "x");
+  const client = await open(seeded);
+  const first = await call(client, "list_files", { limit: 3 });
+  const second = await call(client, "list_files", { limit: 3, cursor: first.cursor });
+  const names = [...first.items, ...second.items].map(({ name }: Data) => name);
+  expect([names, second.cursor]).toEqual([["3.md", "2.md", "1.md", "0.md", "plan.md"], undefined]);
 });

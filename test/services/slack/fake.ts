@@ -1,5 +1,5 @@
 // A fake of Slack on loopback: the methods of its Web API that a server needs, with cursors, limits, errors and state.
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
@@ -31,6 +31,16 @@ interface Grant {
   readonly isBot: boolean;
 }
 
+interface FileState {
+  readonly id: string;
+  readonly name: string;
+  readonly user: string;
+  readonly created: number;
+  bytes: Buffer;
+  /** The channels where it is shared; empty until the upload is completed. */
+  readonly channels: string[];
+}
+
 /** A request that the fake got. */
 export interface SeenCall {
   readonly method: string;
@@ -59,18 +69,31 @@ const scopes: { readonly [method: string]: string } = {
   "chat.postMessage": "chat:write",
   "reactions.add": "reactions:write",
   "reactions.list": "reactions:read",
+  "files.list": "files:read",
+  "files.info": "files:read",
+  "files.getUploadURLExternal": "files:write",
+  "files.completeUploadExternal": "files:write",
 };
 
 /** All scopes that a method of the fake needs. */
 export const allScopes: readonly string[] = [...new Set(Object.values(scopes))];
 
-const writing: ReadonlySet<string> = new Set(["chat.postMessage", "reactions.add"]);
+const writing: ReadonlySet<string> = new Set(["chat.postMessage", "reactions.add", "files.completeUploadExternal"]);
 
 export class FakeSlack {
   readonly origin: string;
   readonly calls: SeenCall[] = [];
   readonly users: UserState[] = [];
   readonly channels: ChannelState[] = [];
+  readonly files: FileState[] = [];
+  readonly clientId = "1234.5678";
+  readonly clientSecret: string = randomBytes(16).toString("hex");
+  /** The person who sits in front of the browser; undefined shows a page that asks. */
+  browserUser: string | undefined;
+  readonly #codes: Map<string, URLSearchParams & { name?: string }> = new Map();
+  readonly #refreshTokens: Map<string, { readonly name: string; readonly scopes: readonly string[] }> = new Map();
+  /** Access tokens expire, and come with a token to renew them. */
+  rotatesTokens = false;
   readonly #grants: Map<string, Grant> = new Map();
   readonly #faults: { readonly fault: SlackFault; left: number; readonly isFor: (call: SeenCall) => boolean }[] = [];
   #seconds = 1_760_000_000;
@@ -99,6 +122,26 @@ export class FakeSlack {
 
   revoke(token: string): void {
     this.#grants.delete(token);
+  }
+
+  /** Makes all tokens of a person invalid, as an administrator can. */
+  revokeAll(name: string): void {
+    for (const [token, { user }] of this.#grants) if (user.name === name) this.#grants.delete(token);
+    for (const [token, one] of this.#refreshTokens) if (one.name === name) this.#refreshTokens.delete(token);
+  }
+
+  share(channel: ChannelState, user: string, name: string, content: string | Buffer): FileState {
+    const made = this.#newFile(user, name, Buffer.from(content as string));
+    made.channels.push(channel.id);
+    return made;
+  }
+
+  #newFile(user: string, name: string, bytes: Buffer): FileState {
+    const id = `F${String(this.files.length + 1).padStart(9, "0")}`;
+    this.#seconds += 1;
+    const made = { id, name, user: this.user(user).id, created: this.#seconds, bytes, channels: [] };
+    this.files.push(made);
+    return made;
   }
 
   channel(name: string, members: readonly string[], isPrivate = false): ChannelState {
@@ -133,23 +176,31 @@ export class FakeSlack {
     return counts;
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = Buffer.concat(await request.toArray()).toString();
-    const method = (request.url ?? "").replace(/^\/api\//, "");
-    const form = new URLSearchParams(body);
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    const bytes = Buffer.from(Buffer.concat(await request.toArray()));
+    const url = new URL(request.url ?? "", this.origin);
+    const method = url.pathname.replace(/^\/api\//, "");
+    const form = new URLSearchParams(request.method === "GET" ? url.search : bytes.toString());
     const token = /^bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? form.get("token") ?? "";
     const grant = this.#grants.get(token);
     const call = { method, form, user: grant?.user.name };
-    this.calls.push(call);
+    // What a browser and an upload send is no call of a method.
+    if (url.pathname.startsWith("/api/")) this.calls.push(call);
     const planned = this.#faults.find(({ left, isFor }) => left > 0 && isFor(call));
     if (planned) {
       planned.left -= 1;
-      play(planned.fault, response);
-      return;
+      return play(planned.fault, response);
     }
+    if (url.pathname === "/oauth/v2/authorize") return this.#authorize(url.searchParams, form, response);
+    if (method === "oauth.v2.access") return this.#access(request, form, response);
+    if (method.startsWith("/upload/v1/")) {
+      const type = request.headers["content-type"] ?? "";
+      return this.#receive(method.slice("/upload/v1/".length), await uploadedIn(bytes, type), response);
+    }
+    if (method.startsWith("/files-pri/")) return this.#deliver(method, grant, response);
     const answer = this.#answer(method, form, grant);
     const json = typeof answer === "string" ? { ok: false, error: answer } : { ok: true, ...answer };
-    send(response, 200, {}, json);
+    return send(response, 200, {}, json);
   }
 
   #answer(method: string, form: URLSearchParams, grant: Grant | undefined): Answer {
@@ -162,6 +213,85 @@ export class FakeSlack {
     }
     if (method === "search.messages" && grant.isBot) return "not_allowed_token_type";
     return run(grant, form);
+  }
+
+  /** The page of Slack's OAuth v2 where a person allows the app. */
+  #authorize(asked: URLSearchParams, form: URLSearchParams, response: ServerResponse): unknown {
+    const name = this.browserUser ?? form.get("name") ?? undefined;
+    if (asked.get("client_id") !== this.clientId) return response.writeHead(404).end();
+    if (name === undefined || name === "") return showSignInPage(asked, response);
+    const code = randomBytes(10).toString("hex");
+    this.#codes.set(code, Object.assign(new URLSearchParams(asked), { name }));
+    const back = new URL(asked.get("redirect_uri") ?? "");
+    back.searchParams.set("code", code);
+    back.searchParams.set("state", asked.get("state") ?? "");
+    return response.writeHead(302, { location: back.href }).end();
+  }
+
+  /** Exchanges a code or a refresh token; Slack answers failures with status 200. */
+  #access(request: IncomingMessage, form: URLSearchParams, response: ServerResponse): unknown {
+    const answer = (json: object) => send(response, 200, {}, json);
+    const refuse = (error: string) => answer({ ok: false, error });
+    const basic = /^basic (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+    const [id, secret] =
+      basic === undefined
+        ? [form.get("client_id"), form.get("client_secret")]
+        : Buffer.from(basic, "base64").toString().split(":", 2).map(decodeURIComponent);
+    if (id !== this.clientId) return refuse("invalid_client_id");
+    if (secret !== this.clientSecret) return refuse("bad_client_secret");
+    if (form.get("grant_type") === "refresh_token") {
+      const known = this.#refreshTokens.get(form.get("refresh_token") ?? "");
+      this.#refreshTokens.delete(form.get("refresh_token") ?? "");
+      if (!known) return refuse("invalid_refresh_token");
+      return answer({ ok: true, app_id: "A1", team: { id: "T1", name: "Test" }, ...this.#grantTo(known) });
+    }
+    const known = this.#codes.get(form.get("code") ?? "");
+    this.#codes.delete(form.get("code") ?? "");
+    const challenge = createHash("sha256")
+      .update(form.get("code_verifier") ?? "")
+      .digest("base64url");
+    const isRight =
+      known?.get("code_challenge") === challenge && known.get("redirect_uri") === form.get("redirect_uri");
+    if (!known || !isRight) return refuse("invalid_code");
+    const scopes = (known.get("user_scope") ?? "").split(",");
+    const name = known.name ?? "";
+    const authed_user = { id: this.user(name).id, ...this.#grantTo({ name, scopes }) };
+    return answer({ ok: true, app_id: "A1", team: { id: "T1", name: "Test" }, enterprise: null, authed_user });
+  }
+
+  #grantTo(person: { readonly name: string; readonly scopes: readonly string[] }): object {
+    const { name, scopes } = person;
+    const access = { scope: scopes.join(","), access_token: this.token(name, scopes), token_type: "user" };
+    if (!this.rotatesTokens) return access;
+    const refresh_token = `xoxe-1-${randomBytes(12).toString("hex")}`;
+    this.#refreshTokens.set(refresh_token, person);
+    return { ...access, refresh_token, expires_in: 43_200 };
+  }
+
+  #receive(id: string, bytes: Buffer, response: ServerResponse): unknown {
+    const file = this.files.find((one) => one.id === id);
+    if (!file || file.channels.length > 0) return response.writeHead(404).end();
+    file.bytes = bytes;
+    return response.writeHead(200, { "content-type": "text/plain" }).end(`OK - ${bytes.length}`);
+  }
+
+  #deliver(path: string, grant: Grant | undefined, response: ServerResponse): unknown {
+    const file = grant && this.#visibleFiles(grant).find(({ id }) => path.startsWith(`/files-pri/T1-${id}/`));
+    if (file) return response.writeHead(200, { "content-type": "application/octet-stream" }).end(file.bytes);
+    return response.writeHead(200, { "content-type": "text/html" }).end("<h1>Sign in to Slack</h1>");
+  }
+
+  #visibleFiles(grant: Grant): FileState[] {
+    if (!grant.scopes.includes("files:read")) return [];
+    const visible = this.#visible(grant).map(({ id }) => id);
+    return this.files.filter(({ channels }) => channels.some((id) => visible.includes(id)));
+  }
+
+  #fileJson({ id, name, user, created, bytes }: FileState): object {
+    const mimetype = name.endsWith(".md") ? "text/markdown" : "application/octet-stream";
+    const url = `${this.origin}/files-pri/T1-${id}/download/${encodeURIComponent(name)}`;
+    const urls = { url_private: url.replace("/download/", "/"), url_private_download: url };
+    return { id, name, title: name, user, created, mimetype, size: bytes.length, ...urls };
   }
 
   #visible({ user }: Grant): ChannelState[] {
@@ -249,6 +379,35 @@ export class FakeSlack {
         else message.reactions.push({ name, users: [grant.user.id] });
         return {};
       }),
+    "files.list": (grant, form) => {
+      const all = this.#visibleFiles(grant)
+        .filter(({ channels }) => !form.has("channel") || channels.includes(form.get("channel") ?? ""))
+        .reverse();
+      const [count, page] = [Number(form.get("count") ?? 100), Number(form.get("page") ?? 1)];
+      const files = all.slice((page - 1) * count, page * count).map((one) => this.#fileJson(one));
+      return { files, paging: { count, total: all.length, page, pages: Math.max(1, Math.ceil(all.length / count)) } };
+    },
+    "files.info": (grant, form) => {
+      const file = this.#visibleFiles(grant).find(({ id }) => id === form.get("file"));
+      return file ? { file: this.#fileJson(file), comments: [] } : "file_not_found";
+    },
+    "files.getUploadURLExternal": ({ user }, form) => {
+      if (!form.get("filename") || !(Number(form.get("length")) > 0)) return "invalid_arguments";
+      const { id } = this.#newFile(user.name, form.get("filename") ?? "", Buffer.alloc(0));
+      return { upload_url: `${this.origin}/upload/v1/${id}`, file_id: id };
+    },
+    "files.completeUploadExternal": (grant, form) => {
+      const wanted: { id: string; title?: string }[] = JSON.parse(form.get("files") ?? "[]");
+      const found = wanted.map(({ id }) => this.files.find((one) => one.id === id && one.channels.length === 0));
+      if (found.length === 0 || found.some((one) => one === undefined)) return "file_not_found";
+      const place = form.get("channel_id") ?? form.get("channels") ?? "";
+      const channel = this.#visible(grant).find(({ id }) => id === place);
+      if (!channel) return "channel_not_found";
+      for (const file of found) file?.channels.push(channel.id);
+      const said = form.get("initial_comment") ?? "";
+      this.say(channel, grant.user.name, said, form.get("thread_ts") ?? undefined);
+      return { files: wanted };
+    },
     "reactions.list": (grant, form) => {
       const all = this.#visible(grant).flatMap((channel) =>
         channel.messages
@@ -259,6 +418,23 @@ export class FakeSlack {
       return { items, response_metadata: { next_cursor: next } };
     },
   };
+}
+
+/** Returns the content of an upload: the bytes themselves, or the file of a form. */
+async function uploadedIn(bytes: Buffer<ArrayBuffer>, type: string): Promise<Buffer> {
+  if (!type.startsWith("multipart/form-data")) return bytes;
+  const form = await new Response(bytes, { headers: { "content-type": type } }).formData();
+  const [file] = [...form.values()].filter((value) => typeof value !== "string");
+  return file ? Buffer.from(await file.arrayBuffer()) : Buffer.alloc(0);
+}
+
+/** Asks who the person is; real Slack asks for a workspace, a password and a yes to the scopes as well. */
+function showSignInPage(asked: URLSearchParams, response: ServerResponse): void {
+  const scopes = (asked.get("user_scope") ?? "").replaceAll(/[^\w:, ]/g, "");
+  response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(
+    `<!doctype html><title>Sign in to Slack</title><h1>Allow</h1><p>It wants: ${scopes}</p>
+<form method="post"><label>Username <input name="name"></label><button>Authorize</button></form>`,
+  );
 }
 
 /** Starts a fake of Slack until the test ends. */

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { PortolanError } from "portolan";
 import { upstreamMetadataMs, upstreamTimeoutMs } from "../limits.ts";
-import type { UpstreamOptions } from "./options.ts";
+import type { JsonMembers, UpstreamOptions } from "./options.ts";
 
 /** Tokens of the upstream provider. They stay here; clients get tokens of the authority. */
 export interface UpstreamTokens {
@@ -49,7 +49,7 @@ export class UpstreamClient {
       response_type: "code",
       client_id: clientId,
       redirect_uri: this.#redirectUri,
-      scope: scopes.join(" "),
+      ...(scopes.length > 0 && { scope: scopes.join(" ") }),
       state,
       ...(scopes.includes("openid") && { nonce }),
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
@@ -82,7 +82,7 @@ export class UpstreamClient {
       checked,
       this.#redirectUri,
       verifier,
-      this.#request(),
+      this.#tokenRequest(),
     );
     const isOpenId = (this.#options.scopes ?? ["openid"]).includes("openid");
     const answer = await oauth.processAuthorizationCodeResponse(server, this.#client, response, {
@@ -103,7 +103,7 @@ export class UpstreamClient {
         this.#client,
         this.#authentication,
         refreshToken,
-        this.#request(),
+        this.#tokenRequest(),
       );
       const renewed = toTokens(await oauth.processRefreshTokenResponse(server, this.#client, response));
       return { refreshToken, ...renewed };
@@ -131,8 +131,8 @@ export class UpstreamClient {
       }
       if (server.userinfo_endpoint === undefined) return undefined;
       const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request());
+      if (response.ok) return this.#saysActive(response);
       await response.body?.cancel();
-      if (response.ok) return true;
       if (response.status === 401 || (response.status === 403 && !isLimited(response))) return false;
       throw new PortolanError("http-status", `userinfo answered with status ${response.status}`);
     } catch (cause) {
@@ -142,6 +142,16 @@ export class UpstreamClient {
       }
       throw unavailable("check a token", cause);
     }
+  }
+
+  /** Some providers answer with status 200 that a token is no longer valid. */
+  async #saysActive(response: Response): Promise<boolean> {
+    const { subjectOf } = this.#options;
+    if (!subjectOf) {
+      await response.body?.cancel();
+      return true;
+    }
+    return subjectOf((await response.json()) as JsonMembers) !== undefined;
   }
 
   /** Revokes tokens, if the provider has an endpoint for it. */
@@ -160,7 +170,7 @@ export class UpstreamClient {
 
   async #subjectOf(server: oauth.AuthorizationServer, accessToken: string): Promise<string> {
     const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request());
-    const claims = (await response.json()) as { readonly [claim: string]: unknown };
+    const claims = (await response.json()) as JsonMembers;
     const { subjectOf = ({ sub }) => (typeof sub === "string" ? sub : undefined) } = this.#options;
     const subject = subjectOf(claims);
     if (typeof subject === "string" && subject !== "") return subject;
@@ -215,6 +225,13 @@ export class UpstreamClient {
     throw last;
   }
 
+  #tokenRequest() {
+    const { toTokenResponse = (body) => body } = this.#options;
+    const send = async (url: string, init: oauth.CustomFetchOptions<"POST", URLSearchParams>) =>
+      toStandard(await fetch(url, init), toTokenResponse);
+    return { ...this.#request(), [oauth.customFetch]: send };
+  }
+
   #request() {
     return {
       signal: () => AbortSignal.timeout(upstreamTimeoutMs),
@@ -222,6 +239,16 @@ export class UpstreamClient {
       [oauth.allowInsecureRequests]: this.#options.issuer.startsWith("http://"),
     };
   }
+}
+
+/** Returns a failure that has the status of a success with the status that OAuth 2.0 has for it. */
+async function toStandard(response: Response, convert: (body: JsonMembers) => JsonMembers): Promise<Response> {
+  const text = await response.text();
+  const { status, headers } = response;
+  const body = text.startsWith("{") ? convert(JSON.parse(text) as JsonMembers) : undefined;
+  if (!body) return new Response(text, { status, headers });
+  const isFailure = response.ok && typeof body["error"] === "string" && body["access_token"] === undefined;
+  return Response.json(body, { status: isFailure ? 400 : status });
 }
 
 /** Returns true for a 403 by which a service such as GitHub limits requests: it says nothing about the token. */

@@ -13,12 +13,22 @@ export interface UpstreamOptions {
   readonly name?: string;
   /** Its endpoints, if it has no metadata. */
   readonly endpoints?: UpstreamEndpoints;
-  /** Returns the subject from the userinfo response, if the provider issues no ID tokens. Default: `sub`. */
-  readonly subjectOf?: (userinfo: { readonly [claim: string]: unknown }) => string | undefined;
+  /**
+   * Returns the subject from the userinfo response, if the provider issues no ID tokens; undefined if the response says that
+   * the token is no longer valid. Default: `sub`.
+   */
+  readonly subjectOf?: (userinfo: JsonMembers) => string | undefined;
+  /** Returns the response of its token endpoint as OAuth 2.0 has it, if it differs. Default: the response as it is. */
+  readonly toTokenResponse?: (response: JsonMembers) => JsonMembers;
   /** More parameters for its authorization endpoint, such as `prompt` or `access_type`. */
   readonly parameters?: { readonly [name: string]: string };
   /** How long a check of an upstream token is trusted. Default: 60. At most 60. */
   readonly checkSeconds?: number;
+}
+
+/** The members of a JSON object. */
+export interface JsonMembers {
+  readonly [member: string]: unknown;
 }
 
 export interface UpstreamEndpoints {
@@ -35,7 +45,7 @@ export interface UpstreamSignIn extends UpstreamOptions {
 
 const optionNames: OptionNames<UpstreamOptions> = {
   ...{ issuer: 1, clientId: 1, clientSecret: 1, scopes: 1, name: 1, endpoints: 1, subjectOf: 1, parameters: 1 },
-  ...{ checkSeconds: 1 },
+  ...{ toTokenResponse: 1, checkSeconds: 1 },
 };
 
 /** Lets people sign in with another provider. Register `<issuer>/callback` of the authority as redirect URI there. */

@@ -16,13 +16,15 @@ export interface ServiceValues {
 export interface ServiceCall {
   /** Default: GET, or POST with a body. */
   readonly method?: string;
-  /** Below the address of the API; made by `path`. */
-  readonly path: string;
+  /** Below the address of the API, made by `path`; or a whole address that the service has given. */
+  readonly path: string | URL;
   readonly query?: ServiceValues;
   readonly json?: unknown;
   readonly form?: ServiceValues;
   /** A body of any other kind. */
   readonly content?: { readonly mediaType: string; readonly body: string | Uint8Array<ArrayBuffer> };
+  /** Leaves out the token, where the address itself is the permission. Default: false. */
+  readonly isPublic?: boolean;
   readonly headers?: { readonly [name: string]: string };
   /** Values in the request that no error may repeat. The token is always one of them. */
   readonly secrets?: readonly string[];
@@ -134,10 +136,10 @@ export class ServiceClient {
   async #try(call: ServiceCall, context: CallerContext): Promise<Attempt> {
     const token = await this.tokens.tokenFor(context);
     const { headers, body } = this.#contentOf(call, token);
+    const url = this.#addressOf(call);
     try {
-      const url = this.#addressOf(call);
       const answer = await this.#fetch(url, { method: methodOf(call), headers, body, signal: context.signal });
-      const response = await readResponse(answer);
+      const response = await readResponse(url, answer);
       const failure = (this.service.failureOf ?? failureOfStatus)(response);
       return failure ? { failure, token } : { response, token };
     } catch (reason) {
@@ -149,14 +151,18 @@ export class ServiceClient {
   }
 
   #addressOf({ path, query = {} }: ServiceCall): URL {
-    const url = new URL(`${this.#api}${path}`);
+    const url = new URL(typeof path === "string" ? `${this.#api}${path}` : path.href);
+    const { name, otherOrigins = [] } = this.service;
+    if (![new URL(this.#api).origin, ...otherOrigins].includes(url.origin)) {
+      throw new ToolError(`${name} named an address at ${url.host}, which is not its own. Nothing was sent there`);
+    }
     for (const [name, value] of given(query)) url.searchParams.set(name, value);
     return url;
   }
 
-  #contentOf({ json, form, content, headers: more }: ServiceCall, token: string) {
+  #contentOf({ json, form, content, isPublic = false, headers: more }: ServiceCall, token: string) {
     const headers: { [name: string]: string } = { "user-agent": "portolan", ...this.service.headers, ...more };
-    if (token !== "") headers["authorization"] = `Bearer ${token}`;
+    if (token !== "" && !isPublic) headers["authorization"] = `Bearer ${token}`;
     if (content) {
       headers["content-type"] = content.mediaType;
       return { headers, body: content.body };
@@ -238,12 +244,13 @@ function given(values: ServiceValues): [string, string][] {
   return Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
 }
 
-async function readResponse(response: Response): Promise<ServiceResponse> {
+async function readResponse(url: URL, response: Response): Promise<ServiceResponse> {
   const bytes = new Uint8Array(await response.arrayBuffer());
   const { status, headers } = response;
   let text: string | undefined;
   let parsed: { readonly json: unknown } | undefined;
   const read: ServiceResponse = {
+    url,
     status,
     headers,
     bytes,

@@ -28,6 +28,7 @@ export {
   settingsFrom,
   toApi,
 } from "./service.ts";
+export type { ServiceSignIn, SignInOptions } from "./sign-in.ts";
 export {
   type AccountHolder,
   type CallerContext,

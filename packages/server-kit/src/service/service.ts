@@ -4,6 +4,8 @@ export interface Service {
   readonly name: string;
   /** The address of the API, without a slash at its end. */
   readonly api: string;
+  /** Other origins that the service gives addresses of, such as those of files. Its token may be sent there too. */
+  readonly otherOrigins?: readonly string[];
   /** Headers of every request. */
   readonly headers?: { readonly [name: string]: string };
   /** Another address that the API can have, for `--help`. */
@@ -22,6 +24,8 @@ export interface Service {
 
 /** A response of a service, read whole. */
 export interface ServiceResponse {
+  /** The address that was requested. */
+  readonly url: URL;
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Uint8Array;

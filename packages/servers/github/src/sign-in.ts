@@ -1,33 +1,12 @@
-/** Options of `githubSignIn`: the application that is registered at GitHub. */
-export interface GithubSignInOptions {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Asks people only for what a server with `readOnly` needs. Default: false. */
-  readonly readOnly?: boolean;
-  /** The address where people sign in. Default: `https://github.com`. */
-  readonly site?: string;
-  /** The address of the API. Default: `https://api.github.com`. */
-  readonly api?: string;
-}
+import type { ServiceSignIn, SignInOptions } from "portolan-server-kit/service";
+import { service } from "./github.ts";
 
-/** GitHub as an identity provider, for `upstream` of `portolan-authority`. */
-export interface GithubSignIn {
-  readonly issuer: string;
-  readonly name: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly scopes: readonly string[];
-  readonly endpoints: { readonly authorization: string; readonly token: string; readonly userinfo: string };
-  readonly subjectOf: (userinfo: { readonly [claim: string]: unknown }) => string | undefined;
-}
-
-/** Returns GitHub as an identity provider: people sign in there, and a server acts with their accounts. */
-export function githubSignIn(options: GithubSignInOptions): GithubSignIn {
-  const { clientId, clientSecret, readOnly = false } = options;
-  const { site = "https://github.com", api = "https://api.github.com" } = options;
+/** Returns GitHub as a place where people sign in, so that a server acts with their accounts. */
+export function githubSignIn(options: SignInOptions): ServiceSignIn {
+  const { clientId, clientSecret, readOnly = false, site = "https://github.com", api = service.api } = options;
   return {
     issuer: site,
-    name: "GitHub",
+    name: service.name,
     clientId,
     clientSecret,
     // GitHub's OAuth applications have no scope for reading private code; without `repo`, people see public code only.

@@ -6,7 +6,7 @@ import { service } from "./slack.ts";
 await runServiceMain({
   name: "portolan-slack",
   version,
-  about: "An MCP server for Slack: channels, threads, search, messages and reactions.",
+  about: "An MCP server for Slack: channels, threads, search, files, messages and reactions.",
   service,
   create: createSlack,
 });

@@ -1,6 +1,15 @@
 import type { Completer, Server } from "portolan/server";
 import { type CallerContext, completer, followed, reader, readFor } from "portolan-server-kit/service";
-import { type RawChannel, type RawMessage, type RawUser, toChannel, toMessage, toUser } from "./shapes.ts";
+import {
+  type RawChannel,
+  type RawFile,
+  type RawMessage,
+  type RawUser,
+  toChannel,
+  toFile,
+  toMessage,
+  toUser,
+} from "./shapes.ts";
 import { type Slack, visibleChannels } from "./slack.ts";
 
 const perPage = 200;
@@ -57,6 +66,34 @@ export function addResources(server: Server, slack: Slack): Server {
         const form = { channel: String(values["channel"]), ts: String(values["ts"]) };
         const { items } = await slack.readMessages("conversations.replies", form, { limit: perPage }, ctx);
         return JSON.stringify(items, null, 2);
+      }),
+    })
+    .template("slack://file/{file}", {
+      name: "file",
+      title: "A file",
+      description: "The content of a file, by its id from list_files",
+      read: reader(access, async (values, ctx, uri) => {
+        const { file } = await slack.read<{ file: RawFile }>("files.info", { file: String(values["file"]) }, ctx);
+        const bytes = Buffer.from(await slack.download(file.url_private_download ?? file.url_private ?? "", ctx));
+        const text = bytes.toString("utf8");
+        const mimeType = toFile(file).type;
+        if (Buffer.from(text, "utf8").equals(bytes) && !text.includes("\0")) return { uri, mimeType, text };
+        return { uri, mimeType, blob: bytes.toString("base64") };
+      }),
+    })
+    .template("slack://messages/{words}", {
+      ...json,
+      name: "messages",
+      title: "Messages with words",
+      description: "The newest messages with these words, such as decision; needs the token of a person",
+      read: reader(access, async (values, ctx) => {
+        const form = { query: String(values["words"]), count: 100, sort: "timestamp" };
+        const { messages } = await slack.read<{ messages: { matches: RawMessage[] } }>("search.messages", form, ctx);
+        const found = messages.matches.map((one) => ({
+          channel: one.channel?.id,
+          ...toMessage(one, access.limits.maxChars),
+        }));
+        return JSON.stringify(found, null, 2);
       }),
     })
     .template("slack://tagged/{reaction}", {

@@ -5,11 +5,13 @@ import { Slack } from "./slack.ts";
 import {
   addReactionTool,
   listChannelsTool,
+  listFilesTool,
   listUsersTool,
   postMessageTool,
   readChannelTool,
   readThreadTool,
   searchMessagesTool,
+  uploadFileTool,
 } from "./tools.ts";
 
 export const version = "0.1.0";
@@ -26,7 +28,12 @@ export function createSlack(options: ServiceOptions = {}): Server {
     read_thread: readThreadTool(slack),
     search_messages: searchMessagesTool(slack),
     list_users: listUsersTool(slack),
+    list_files: listFilesTool(slack),
   };
-  const writing = { post_message: postMessageTool(slack), add_reaction: addReactionTool(slack) };
+  const writing = {
+    post_message: postMessageTool(slack),
+    add_reaction: addReactionTool(slack),
+    upload_file: uploadFileTool(slack),
+  };
   return addResources(addTools(begun, access, { reading, writing }), slack);
 }

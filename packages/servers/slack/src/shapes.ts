@@ -134,3 +134,51 @@ export function toUser({ id, name, deleted, is_bot, profile }: RawUser): User {
     isActive: deleted !== true,
   };
 }
+
+export interface RawFile {
+  readonly id: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly mimetype?: string;
+  readonly size?: number;
+  readonly user?: string;
+  readonly created?: number;
+  readonly url_private_download?: string;
+  readonly url_private?: string;
+}
+
+export interface SharedFile {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly size: number;
+  readonly author: string;
+  readonly created: string;
+  readonly uri: string;
+}
+
+export const fileSchema: JsonSchema = object({
+  id: string("Id of the file"),
+  name: string("Name"),
+  type: string("Media type"),
+  size: count("Size in bytes"),
+  author: string("Id of the account that shared it"),
+  created: string("When it was shared, such as 2026-11-19T10:00:00.000Z"),
+  uri: string("The resource with its content"),
+});
+
+export function toFile({ id, name, title, mimetype, size, user, created }: RawFile): SharedFile {
+  return {
+    id,
+    name: name ?? title ?? "",
+    type: mimetype ?? "application/octet-stream",
+    size: size ?? 0,
+    author: user ?? "",
+    created: new Date((created ?? 0) * 1000).toISOString(),
+    uri: `slack://file/${id}`,
+  };
+}
+
+export function fileLine({ id, name, type, size, created }: SharedFile): string {
+  return `${id} ${name}, ${type}, ${size} bytes, ${created}`;
+}

@@ -1,3 +1,4 @@
+import { ToolError } from "portolan/server";
 import {
   type CallerContext,
   failureOfStatus,
@@ -12,12 +13,13 @@ import {
   type ServiceValues,
   toCursor,
 } from "portolan-server-kit/service";
-import { type Message, type RawMessage, toMessage } from "./shapes.ts";
+import { type Message, type RawFile, type RawMessage, type SharedFile, toFile, toMessage } from "./shapes.ts";
 
 /** Slack, as its Web API documents it. */
 export const service: Service = {
   name: "Slack",
   api: "https://slack.com/api",
+  otherOrigins: ["https://files.slack.com"],
   apiVariable: "SLACK_API_URL",
   tokenVariable: "SLACK_TOKEN",
   tokenOwner: "your app or account",
@@ -41,8 +43,17 @@ const kinds: { readonly [error: string]: "signed-out" | "not-found" | "forbidden
   ...{ internal_error: "unavailable", fatal_error: "unavailable", service_unavailable: "unavailable" },
 };
 
+/** Returns true for the name of an error after which only another token helps. */
+export function isSignedOut(error: unknown): boolean {
+  return typeof error === "string" && kinds[error] === "signed-out";
+}
+
 /** Slack answers most failures with status 200 and the name of an error. */
 function failureOf(response: ServiceResponse): ServiceFailure | undefined {
+  // Files are not answers of the Web API.
+  if (response.url.pathname.startsWith("/files-") || response.url.pathname.startsWith("/upload/")) {
+    return failureOfStatus(response);
+  }
   const { ok, error, needed } = (response.json ?? {}) as { readonly [member: string]: unknown };
   const plain = failureOfStatus(response);
   if (plain?.kind === "rate-limited") return plain;
@@ -58,6 +69,18 @@ export const pageSize: { readonly default: number; readonly max: number } = { de
 
 /** The channels that people see in a list. */
 export const visibleChannels: ServiceValues = { types: "public_channel,private_channel", exclude_archived: true };
+
+/** Where a file is shared. */
+interface FileShare extends ServiceValues {
+  readonly channel_id: string;
+  readonly initial_comment?: string | undefined;
+  readonly thread_ts?: string | undefined;
+}
+
+interface FileList {
+  readonly files: readonly RawFile[];
+  readonly paging?: { readonly pages: number };
+}
 
 interface Paged {
   readonly response_metadata?: { readonly next_cursor?: string };
@@ -100,6 +123,50 @@ export class Slack {
     return this.readPage(method, form, page, ctx, ({ messages }: { messages: RawMessage[] }) =>
       messages.map((one) => toMessage(one, this.access.limits.maxChars)),
     );
+  }
+
+  /** Lists files, newest first. Slack numbers the pages of this list. */
+  async readFiles(
+    form: ServiceValues,
+    { limit = pageSize.default, cursor }: PageRequest,
+    ctx: CallerContext,
+  ): Promise<ListPage<SharedFile>> {
+    const list = ["files.list", form, limit];
+    const page = cursor === undefined ? 1 : Number(fromCursor(list, cursor));
+    const answer = await this.read<FileList>("files.list", { ...form, count: limit, page }, ctx);
+    const isLast = page >= (answer.paging?.pages ?? 1);
+    return { items: answer.files.map(toFile), ...(!isLast && { cursor: toCursor(list, page + 1) }) };
+  }
+
+  /** Downloads a file. */
+  async download(address: string, ctx: CallerContext): Promise<Uint8Array> {
+    if (!URL.canParse(address)) throw new ToolError("Slack gives no address for the content of this file");
+    const { bytes, headers } = await this.access.client.request({ path: new URL(address) }, ctx);
+    // Without the permission Slack sends the page for signing in.
+    if (!headers.get("content-type")?.startsWith("text/html")) return bytes;
+    throw new ToolError("Slack does not give this file to this account; the token may lack the permission files:read");
+  }
+
+  /** Uploads a file and shares it in a channel. Returns its id. */
+  async upload(
+    { name, bytes }: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> },
+    share: FileShare,
+    ctx: CallerContext,
+  ): Promise<string> {
+    const place = { filename: name, length: bytes.length };
+    // Nobody sees anything before the last step, which alone must not be sent twice.
+    const begun = await this.#begin<{ upload_url: string; file_id: string }>("files.getUploadURLExternal", place, ctx);
+    if (!URL.canParse(begun.upload_url)) throw new ToolError("Slack gave no address for the upload. Try again later");
+    const address = new URL(begun.upload_url);
+    const content = { mediaType: "application/octet-stream", body: bytes };
+    await this.access.client.request({ path: address, content, isPublic: true, isRepeatable: true }, ctx);
+    const files = JSON.stringify([{ id: begun.file_id, title: name }]);
+    await this.write("files.completeUploadExternal", { files, ...share }, ctx);
+    return begun.file_id;
+  }
+
+  async #begin<T>(method: string, form: ServiceValues, ctx: CallerContext): Promise<T> {
+    return (await this.access.client.request({ path: `/${method}`, form, isRepeatable: true }, ctx)).json as T;
   }
 
   /** Calls a method that changes something. */

@@ -3,6 +3,7 @@ import { array, boolean, count, object, string, textResult } from "portolan-serv
 import { visible } from "portolan-server-kit/consent";
 import {
   type CallerContext,
+  cut,
   type ListPage,
   listTool,
   type PageRequest,
@@ -13,12 +14,15 @@ import {
   channelId,
   channelLine,
   channelSchema,
+  fileLine,
+  fileSchema,
   type Message,
   messageLine,
   messageSchema,
   type RawChannel,
   type RawMessage,
   type RawUser,
+  type SharedFile,
   timestamp,
   toChannel,
   toMessage,
@@ -162,6 +166,23 @@ export function listUsersTool(slack: Slack): ToolDefinition<PageRequest, ListPag
   });
 }
 
+interface ListFiles {
+  readonly channel?: string;
+}
+
+/** The tool `list_files`. */
+export function listFilesTool(slack: Slack): ToolDefinition<ListFiles & PageRequest, ListPage<SharedFile>, undefined> {
+  return listTool<ListFiles, SharedFile>({
+    title: "List files",
+    description: "Lists the files that the account can see, newest first. The resource of a file has its content",
+    input: object({ channel: { ...channelId, description: "Only files of this channel" } }, ["channel"]),
+    item: fileSchema,
+    size: pageSize,
+    read: ({ channel, ...page }, ctx) => slack.readFiles({ channel }, page, ctx),
+    lineOf: fileLine,
+  });
+}
+
 interface PostMessage {
   readonly channel: string;
   readonly text: string;
@@ -239,4 +260,65 @@ export function addReactionTool(slack: Slack): ToolDefinition<AddReaction, { isN
       });
     },
   };
+}
+
+interface UploadFile {
+  readonly channel: string;
+  readonly name: string;
+  readonly content: string;
+  readonly encoding?: "text" | "base64";
+  readonly comment?: string;
+  readonly thread?: string;
+}
+
+/** Characters of a file that the user sees before agreeing. */
+const shownOfFile = 4_000;
+
+/** The tool `upload_file`. */
+export function uploadFileTool(
+  slack: Slack,
+): ToolDefinition<UploadFile, { file: string; channel: string; size: number }, undefined> {
+  return {
+    title: "Upload a file",
+    description: "Uploads a file and shares it in a channel or a thread, after the user agrees",
+    input: object(
+      {
+        channel: channelId,
+        name: string("Name of the file, such as notes.md", { pattern: "^[^/\\\\\\p{Cc}]{1,200}$" }),
+        content: string("The content", { maxLength: 1_000_000 }),
+        encoding: { enum: ["text", "base64"], description: "How content is written. Default: text" },
+        comment: string("What to say about it", { minLength: 1, maxLength: 2_000 }),
+        thread: timestamp("Timestamp of the first message of a thread, to share it there"),
+      },
+      ["encoding", "comment", "thread"],
+    ),
+    output: object({
+      file: string("Id of the file"),
+      channel: string("Id of the channel"),
+      size: count("Size in bytes"),
+    }),
+    annotations: serviceAnnotations.adds,
+    async run({ channel, name, content, encoding = "text", comment, thread }, ctx) {
+      const bytes = bytesOf(content, encoding);
+      const channelName = (await readChannel(slack, channel, ctx)).name;
+      const place = thread === undefined ? `#${channelName}` : `a thread of #${channelName}`;
+      const shown = encoding === "text" ? cut(content, shownOfFile) : "The content is not text.";
+      const about = [`Upload ${name} (${bytes.length} bytes) to ${place}?`, comment ?? [], shown].flat().join("\n\n");
+      return slack.access.change(ctx, visible(about), async () => {
+        const share = { channel_id: channel, initial_comment: comment, thread_ts: thread };
+        const file = await slack.upload({ name, bytes }, share, ctx);
+        return textResult(`Uploaded ${name} to ${place}: ${file}`, { file, channel, size: bytes.length });
+      });
+    },
+  };
+}
+
+function bytesOf(content: string, encoding: "text" | "base64"): Uint8Array<ArrayBuffer> {
+  if (encoding === "text") return new TextEncoder().encode(content);
+  const bytes = Buffer.from(content, "base64");
+  // The decoder skips what is no base64.
+  if (bytes.toString("base64").replace(/=+$/, "") !== content.replace(/\s|=+$/g, "")) {
+    throw new ToolError("content: expected base64. Nothing was uploaded");
+  }
+  return new Uint8Array(bytes);
 }
