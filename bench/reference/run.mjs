@@ -68,6 +68,7 @@ const contestants = [
   { name: "git", by: "portolan", args: ours("git", folder), hasBudget: true },
   { name: "github", by: "portolan", args: ours("github"), hasBudget: true },
   { name: "slack", by: "portolan", args: ours("slack"), hasBudget: true },
+  { name: "asana", by: "portolan", args: ours("asana"), hasBudget: true },
   { name: "openapi", by: "portolan", args: ours("openapi", orders), hasBudget: true },
   { name: "fetch", by: "portolan", args: ours("fetch"), hasBudget: true },
   { name: "time", by: "portolan", args: ours("time"), hasBudget: true },

@@ -7,6 +7,7 @@ import { scriptedAnswers } from "portolan/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { freePort } from "../kit/free-port.ts";
+import { startSeeded as startAsana } from "../servers/asana/kit.ts";
 import { hello, startSeeded as startGithub } from "../servers/github/kit.ts";
 import { call } from "../servers/kit/tools.ts";
 import { startSeeded as startSlack } from "../servers/slack/kit.ts";
@@ -54,6 +55,20 @@ const services: { readonly [name: string]: () => Promise<SignInAt> } = {
     };
     const script = "examples/slack/server.mjs";
     return { script, env, wants: "It wants: channels:read,groups:read,", use, requests: () => fake.calls.length };
+  },
+  Asana: async () => {
+    const { fake, task } = await startAsana();
+    const { clientId, clientSecret, origin, api } = fake;
+    const env = {
+      ...{ ASANA_CLIENT_ID: clientId, ASANA_CLIENT_SECRET: clientSecret },
+      ...{ ASANA_SITE: origin, ASANA_API_URL: api },
+    };
+    const use = async (client: Client) => {
+      const added = await call(client, "add_comment", { task: task.gid, text: "It is me" });
+      expect(added).toMatchObject({ author: "bob", text: "It is me" });
+    };
+    const script = "examples/asana/server.mjs";
+    return { script, env, wants: "It wants: default", use, requests: () => fake.requests.length };
   },
 };
 

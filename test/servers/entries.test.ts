@@ -17,6 +17,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
 const entries = [
+  "examples/servers/asana.json",
   "examples/servers/calendar.json",
   "examples/servers/database.json",
   "examples/servers/everything.json",

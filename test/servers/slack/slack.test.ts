@@ -223,7 +223,7 @@ test("uploads bytes, refuses what is no base64, and shares in a thread", async (
   const client = await open(seeded, { ask: false });
   const args = { channel: seeded.general.id, name: "dot.png", encoding: "base64", thread: seeded.ts };
   const failure = await failureOf(client, "upload_file", { ...args, content: "no base64!" });
-  expect(failure).toBe("content: expected base64. Nothing was uploaded");
+  expect(failure).toBe("content: expected base64. Nothing was sent");
   expect(await call(client, "upload_file", { ...args, content: "iVBORwD/" })).toMatchObject({ size: 6 });
   const file = seeded.fake.files.at(-1);
   expect(file?.bytes).toEqual(Buffer.from("iVBORwD/", "base64"));

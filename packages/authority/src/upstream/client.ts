@@ -202,12 +202,13 @@ export class UpstreamClient {
   }
 
   async #discover(): Promise<oauth.AuthorizationServer> {
-    const { issuer, endpoints } = this.#options;
+    const { issuer, endpoints, secretIn } = this.#options;
     if (endpoints) {
       return {
         issuer,
         authorization_endpoint: endpoints.authorization,
         token_endpoint: endpoints.token,
+        ...(secretIn === "body" && { token_endpoint_auth_methods_supported: ["client_secret_post"] }),
         ...(endpoints.userinfo !== undefined && { userinfo_endpoint: endpoints.userinfo }),
         ...(endpoints.introspection !== undefined && { introspection_endpoint: endpoints.introspection }),
         ...(endpoints.revocation !== undefined && { revocation_endpoint: endpoints.revocation }),

@@ -7,6 +7,8 @@ export interface UpstreamOptions {
   readonly clientId: string;
   /** Without one this client is public. */
   readonly clientSecret?: string;
+  /** Where a provider without metadata expects the secret. Default: `"header"` (HTTP Basic). */
+  readonly secretIn?: "header" | "body";
   /** Scopes to request. Default: `["openid"]`. */
   readonly scopes?: readonly string[];
   /** The name that people see. Default: its host. */
@@ -45,7 +47,7 @@ export interface UpstreamSignIn extends UpstreamOptions {
 
 const optionNames: OptionNames<UpstreamOptions> = {
   ...{ issuer: 1, clientId: 1, clientSecret: 1, scopes: 1, name: 1, endpoints: 1, subjectOf: 1, parameters: 1 },
-  ...{ toTokenResponse: 1, checkSeconds: 1 },
+  ...{ secretIn: 1, toTokenResponse: 1, checkSeconds: 1 },
 };
 
 /** Lets people sign in with another provider. Register `<issuer>/callback` of the authority as redirect URI there. */

@@ -7,6 +7,7 @@ export {
   ServiceError,
   type ServiceValues,
 } from "./client.ts";
+export { bytesOf, fileInput, shownOf, type WrittenFile } from "./files.ts";
 export { defaultServiceLimits, type ServiceLimits } from "./limits.ts";
 export { fromCursor, nextPageOf, toCursor } from "./pages.ts";
 export { path, segments } from "./path.ts";

@@ -17,6 +17,7 @@ export interface ServiceSignIn {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scopes: readonly string[];
+  readonly secretIn?: "header" | "body";
   readonly endpoints: {
     readonly authorization: string;
     readonly token: string;

@@ -29,7 +29,7 @@ export class Api {
     this.service = {
       ...{ name: title, api: address, headers, failureOf },
       // This server reads no variables by itself.
-      ...{ apiVariable: "", tokenVariable: "", tokenPage: "" },
+      ...{ apiVariable: "", tokenVariable: "", tokenOwner: "", tokenPage: "" },
     };
     this.#client = new ServiceClient(this.service, {
       ...{ tokens: separateCredentials(credentials), isReadOnly, limits },
@@ -66,7 +66,7 @@ export class Api {
 
 /** Each request has its own proof, because each operation may need another one. */
 function separateCredentials({ help }: Credentials): TokenSource {
-  return { isShared: true, tokenFor: async () => "", refused: async () => false, wayBack: help };
+  return { isShared: true, tokenFor: async () => "", refused: async () => false, signIn: async () => {}, wayBack: help };
 }
 
 /** Reads a failure from the status, with the API's own sentence. */

@@ -2,12 +2,15 @@ import { type JsonSchema, type ToolDefinition, ToolError } from "portolan/server
 import { array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { visible } from "portolan-server-kit/consent";
 import {
+  bytesOf,
   type CallerContext,
-  cut,
+  fileInput,
   type ListPage,
   listTool,
   type PageRequest,
   serviceAnnotations,
+  shownOf,
+  type WrittenFile,
 } from "portolan-server-kit/service";
 import {
   type Channel,
@@ -262,17 +265,12 @@ export function addReactionTool(slack: Slack): ToolDefinition<AddReaction, { isN
   };
 }
 
-interface UploadFile {
+interface UploadFile extends WrittenFile {
   readonly channel: string;
   readonly name: string;
-  readonly content: string;
-  readonly encoding?: "text" | "base64";
   readonly comment?: string;
   readonly thread?: string;
 }
-
-/** Characters of a file that the user sees before agreeing. */
-const shownOfFile = 4_000;
 
 /** The tool `upload_file`. */
 export function uploadFileTool(
@@ -284,9 +282,7 @@ export function uploadFileTool(
     input: object(
       {
         channel: channelId,
-        name: string("Name of the file, such as notes.md", { pattern: "^[^/\\\\\\p{Cc}]{1,200}$" }),
-        content: string("The content", { maxLength: 1_000_000 }),
-        encoding: { enum: ["text", "base64"], description: "How content is written. Default: text" },
+        ...fileInput,
         comment: string("What to say about it", { minLength: 1, maxLength: 2_000 }),
         thread: timestamp("Timestamp of the first message of a thread, to share it there"),
       },
@@ -298,27 +294,18 @@ export function uploadFileTool(
       size: count("Size in bytes"),
     }),
     annotations: serviceAnnotations.adds,
-    async run({ channel, name, content, encoding = "text", comment, thread }, ctx) {
-      const bytes = bytesOf(content, encoding);
+    async run({ channel, name, comment, thread, ...file }, ctx) {
+      const bytes = bytesOf(file);
       const channelName = (await readChannel(slack, channel, ctx)).name;
       const place = thread === undefined ? `#${channelName}` : `a thread of #${channelName}`;
-      const shown = encoding === "text" ? cut(content, shownOfFile) : "The content is not text.";
-      const about = [`Upload ${name} (${bytes.length} bytes) to ${place}?`, comment ?? [], shown].flat().join("\n\n");
+      const about = [`Upload ${name} (${bytes.length} bytes) to ${place}?`, comment ?? [], shownOf(file)]
+        .flat()
+        .join("\n\n");
       return slack.access.change(ctx, visible(about), async () => {
         const share = { channel_id: channel, initial_comment: comment, thread_ts: thread };
-        const file = await slack.upload({ name, bytes }, share, ctx);
-        return textResult(`Uploaded ${name} to ${place}: ${file}`, { file, channel, size: bytes.length });
+        const id = await slack.upload({ name, bytes }, share, ctx);
+        return textResult(`Uploaded ${name} to ${place}: ${id}`, { file: id, channel, size: bytes.length });
       });
     },
   };
-}
-
-function bytesOf(content: string, encoding: "text" | "base64"): Uint8Array<ArrayBuffer> {
-  if (encoding === "text") return new TextEncoder().encode(content);
-  const bytes = Buffer.from(content, "base64");
-  // The decoder skips what is no base64.
-  if (bytes.toString("base64").replace(/=+$/, "") !== content.replace(/\s|=+$/g, "")) {
-    throw new ToolError("content: expected base64. Nothing was uploaded");
-  }
-  return new Uint8Array(bytes);
 }
