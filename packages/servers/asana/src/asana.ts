@@ -114,10 +114,10 @@ export class Asana {
     // Asana reads names that are encoded like a part of an address.
     form.set("file", new Blob([bytes]), encodeURIComponent(name));
     const encoded = new Response(form);
-    const headers = { "content-type": encoded.headers.get("content-type") ?? "" };
-    const body = new Uint8Array(await encoded.arrayBuffer());
+    const mediaType = encoded.headers.get("content-type") ?? "";
+    const content = { mediaType, body: new Uint8Array(await encoded.arrayBuffer()) };
     const query = { opt_fields: fields.join(",") };
-    return dataOf<T>(await this.access.client.request({ path: "/attachments", query, headers, bytes: body }, ctx));
+    return dataOf<T>(await this.access.client.request({ path: "/attachments", query, content }, ctx));
   }
 }
 
