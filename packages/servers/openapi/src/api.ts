@@ -40,13 +40,13 @@ export class Api {
 
   /** Sends the request of a call. Rejects with a `ToolError`, which has no credential in it. */
   async send(operation: Operation, request: ApiRequest, context: Context): Promise<ServiceResponse> {
-    const { path, query, headers, cookies, ...content } = request;
+    const { path, query, headers, cookies, parts, ...content } = request;
     const proof = await this.#credentials.proofFor(operation, context.principal);
     const search = [...query, ...proof.query].join("&");
     const cookie = [...cookies, ...proof.cookies].join("; ");
     return this.#client.request(
       {
-        ...content,
+        ...(parts ? { content: await encodeParts(parts) } : content),
         method: operation.method,
         path: search === "" ? path : `${path}?${search}`,
         headers: {
@@ -64,9 +64,21 @@ export class Api {
   }
 }
 
+async function encodeParts(parts: FormData) {
+  const encoded = new Response(parts);
+  const mediaType = encoded.headers.get("content-type") ?? "";
+  return { mediaType, body: new Uint8Array(await encoded.arrayBuffer()) };
+}
+
 /** Each request has its own proof, because each operation may need another one. */
 function separateCredentials({ help }: Credentials): TokenSource {
-  return { isShared: true, tokenFor: async () => "", refused: async () => false, signIn: async () => {}, wayBack: help };
+  return {
+    isShared: true,
+    tokenFor: async () => "",
+    refused: async () => false,
+    signIn: async () => {},
+    wayBack: help,
+  };
 }
 
 /** Reads a failure from the status, with the API's own sentence. */

@@ -4,8 +4,11 @@ import { isJson, type Json } from "./description.ts";
 import type { Input } from "./input.ts";
 import type { Body, Operation, Parameter } from "./operations.ts";
 
+/** The body of a request. A form of several parts is encoded when it is sent. */
+export type ApiContent = Pick<ServiceCall, "json" | "content"> & { readonly parts?: FormData };
+
 /** The request of a call, without credentials. */
-export type ApiRequest = Pick<ServiceCall, "json" | "content"> & {
+export type ApiRequest = ApiContent & {
   readonly path: string;
   readonly query: readonly string[];
   readonly headers: { readonly [name: string]: string };
@@ -114,11 +117,7 @@ function inHeader({ name, isExploded, isJsonText }: Parameter, value: unknown): 
 
 type Member = readonly [name: string, value: unknown, isFile: boolean];
 
-function contentOf(
-  body: Body | undefined,
-  whole: unknown,
-  members: readonly Member[],
-): Pick<ServiceCall, "json" | "content"> {
+function contentOf(body: Body | undefined, whole: unknown, members: readonly Member[]): ApiContent {
   if (!body || (whole === undefined && members.length === 0)) {
     return body?.isRequired && body.kind === "json" ? { json: {} } : {};
   }
@@ -132,7 +131,7 @@ function contentOf(
     case "form":
       return { content: { mediaType, body: new URLSearchParams(formOf(value)).toString() } };
     case "multipart":
-      return { content: multipartOf(whole === undefined ? members : toMembers(whole)) };
+      return { parts: partsOf(whole === undefined ? members : toMembers(whole)) };
     case "text":
       return { content: { mediaType, body: plain(value) } };
     case "binary":
@@ -157,26 +156,15 @@ function formOf(value: unknown, name = ""): [string, string][] {
   return value === undefined ? [] : [[name, plain(value)]];
 }
 
-function multipartOf(members: readonly Member[]): {
-  readonly mediaType: string;
-  readonly body: Uint8Array<ArrayBuffer>;
-} {
-  const boundary = `portolan-${crypto.randomUUID()}`;
-  const parts = members.flatMap(([name, value, isFile]) =>
-    (Array.isArray(value) && isFile ? value : [value]).map((one) => {
-      const bytes = isFile ? fromBase64(name, one) : new TextEncoder().encode(plain(one));
-      const label = name.replace(/["\r\n]/g, encode);
-      const file = isFile ? `; filename="${label}"\r\ncontent-type: application/octet-stream` : "";
-      return [
-        `--${boundary}\r\ncontent-disposition: form-data; name="${label}"${file}\r\n\r\n`,
-        bytes,
-        "\r\n",
-      ] as const;
-    }),
-  );
-  const pieces = [...parts.flat(), `--${boundary}--\r\n`];
-  const body = Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
-  return { mediaType: `multipart/form-data; boundary=${boundary}`, body: new Uint8Array(body) };
+function partsOf(members: readonly Member[]): FormData {
+  const form = new FormData();
+  for (const [name, value, isFile] of members) {
+    for (const one of isFile && Array.isArray(value) ? value : [value]) {
+      if (isFile) form.append(name, new Blob([fromBase64(name, one)]), name);
+      else form.append(name, plain(one));
+    }
+  }
+  return form;
 }
 
 function fromBase64(name: string, value: unknown): Uint8Array<ArrayBuffer> {
