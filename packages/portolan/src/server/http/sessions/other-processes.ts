@@ -215,9 +215,6 @@ export class OtherProcesses {
       this.#state.background(this.tellChanged(id, { uri, isSubscribed: true, isRestored: true }));
     }
     let failure: unknown;
-    await live.passAnswersAgain().catch((cause) => {
-      failure = cause;
-    });
     for (const each of live.values()) {
       // One that cannot be read must not keep the others from being read.
       await this.readAgain(each).catch((cause) => {
@@ -226,6 +223,8 @@ export class OtherProcesses {
     }
     if (failure !== undefined) throw failure;
     this.#isBehind = this.#isRereading;
+    // Last: there may be many.
+    await live.passAnswersAgain();
   }
 
   /** Applies what others have changed of a session, and ends it here if they have ended it. */
