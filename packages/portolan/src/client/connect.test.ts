@@ -10,6 +10,7 @@ test.each([
   ["revision", "era"],
   ["version", "era"],
   ["protocolVersion", "era"],
+  ["clientInfo", "info"],
 ])("connect refuses the option %s and suggests %s", async (wrong, right) => {
   const [channel] = createMemoryPair();
   const connecting = connect(channel, { [wrong]: "x" } as object);

@@ -75,6 +75,7 @@ const synonyms = {
   version: "era",
   protocolVersion: "era",
   timeout: "idleMs",
+  clientInfo: "info",
   headers: "connect(http(url, { headers }))",
   onStderr: "connect({ command, onStderr })",
 };

@@ -8,6 +8,7 @@ const handler = () => "";
 
 test.each([
   ["inputSchema", "input"],
+  ["parameters", "input"],
   ["outputSchema", "output"],
   ["handler", "run"],
   ["callback", "run"],

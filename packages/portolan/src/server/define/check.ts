@@ -57,6 +57,7 @@ export function checkDefinition<K extends keyof Definitions>(kind: K, where: str
   // Names from the official SDK and from other libraries, and our own names for handlers of other kinds.
   const synonyms = {
     inputSchema: "input",
+    parameters: "input",
     outputSchema: "output",
     handler,
     callback: handler,
