@@ -79,7 +79,9 @@ export interface KeyManager {
 
 /** Where the keys of an authority are: the same values as in `createAuthority`. */
 export interface KeyManagerOptions {
+  /** The identifier of the authority. */
   readonly issuer: string;
+  /** Where the keys are stored, sealed. */
   readonly storage: Storage;
   /** The newest first. */
   readonly secrets: readonly string[];

@@ -39,19 +39,24 @@ export interface RegistrationOptions {
   readonly perHour?: number;
 }
 
+/** Options of `createAuthority`. */
 export interface AuthorityOptions {
   /** Its identifier, exactly as in metadata and tokens: https, or http on loopback. It may have a path. */
   readonly issuer: string;
   /** The name that people see. */
   readonly name: string;
+  /** The servers that tokens are issued for, and their scopes. */
   readonly resources: readonly ProtectedResource[];
+  /** How people sign in. */
   readonly signIn: SignIn;
   /**
    * Services where people connect accounts of their own, for `authority.accountsAt`: each with a name for addresses, such as
    * `github`. Register `<issuer>/connect/<name>/callback` as redirect URI there.
    */
   readonly services?: { readonly [name: string]: UpstreamOptions };
+  /** Clients that are known from the start. Default: none. */
   readonly clients?: readonly KnownClient[];
+  /** How other clients become known. Default: by metadata documents alone. */
   readonly registration?: RegistrationOptions;
   /** Stores everything, for all processes that share it. Default: memory of this process. */
   readonly storage?: Storage;
@@ -70,6 +75,7 @@ export interface AuthorityOptions {
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
   /** Returns the IP address of a request, for rate limits. Default: the address of the socket. */
   readonly addressOf?: (request: IncomingMessage) => string;
+  /** Hears of sign-ins, tokens and refusals, without secrets. */
   readonly onEvent?: (event: AuthorityEvent) => void;
   /** Receives failures that no caller has caused. Default: writes a line for the first of a kind, then one a minute. */
   readonly onError?: (error: unknown) => void;

@@ -52,6 +52,7 @@ export interface SamplingOptions extends SamplingLimits {
   readonly servers?: { readonly [server: string]: SamplingLimits & Pick<SamplingOptions, "review"> };
 }
 
+/** Options of `createHost`. */
 export interface HostOptions {
   /** Servers by name, entries from `readConfigs`, or the path of a configuration file to read. */
   readonly servers?: { readonly [name: string]: ServerDefinition } | readonly ServerEntry[] | string;
@@ -63,6 +64,7 @@ export interface HostOptions {
   readonly answers?: HostAnswers;
   /** Directories that servers may work in. */
   readonly roots?: readonly RootDefinition[];
+  /** Limits of what servers may ask of the model. Default: those of each member. */
   readonly sampling?: SamplingOptions;
   /** Forms, addresses and root lists that one server may ask for in a minute. Default: 60. */
   readonly questionsPerMinute?: number;
@@ -91,6 +93,7 @@ export interface HostOptions {
   readonly tasks?: boolean | HostTasksOptions;
   /** The least severe level that servers log. Default: "info". */
   readonly logLevel?: LogLevel;
+  /** Limits of what is read of the lists of a server. Default: those of each member. */
   readonly limits?: FeatureLimits;
   /** Servers that may start at the same time. Default: 8. */
   readonly startsAtOnce?: number;
@@ -99,6 +102,7 @@ export interface HostOptions {
    * is no connection to ask about. 0 turns it off. Default: 30 seconds.
    */
   readonly pingMs?: number;
+  /** The time, for tests. Default: the clock of the system. */
   readonly clock?: Clock;
 }
 
@@ -112,6 +116,7 @@ export interface ContentOrigins {
   readonly skillsFrom?: Set<string>;
 }
 
+/** Options of a call through a host. */
 export interface HostCallOptions
   extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta">,
     Pick<ToolCallOptions, "output" | "onOutputProblems"> {
@@ -129,6 +134,7 @@ export interface HostCallOptions
   readonly answers?: HostAnswers;
   /** The run that makes the call, and the model's id of the call. */
   readonly run?: string;
+  /** The model's id of the call. */
   readonly callId?: string;
   /** Awaited after the consent, before the call is sent. If it rejects, the call is not sent. */
   readonly beforeSend?: () => Promise<void>;
@@ -151,18 +157,23 @@ export interface CompleteOptions extends Pick<HostCallOptions, "signal"> {
 export interface ReadyOptions {
   /** Default: 10 seconds. */
   readonly withinMs?: number;
+  /** Ends the wait. */
   readonly signal?: AbortSignal;
 }
 
 /** Several servers under the control of one user. */
 export interface Host extends AsyncDisposable {
+  /** The state of each server. */
   readonly servers: readonly ServerStatus[];
+  /** The features of all servers. */
   readonly catalog: CatalogView;
+  /** The log of decisions and calls. */
   readonly activity: ActivityLog;
   /** Questions that wait for `host.answer`. */
   readonly questions: readonly HostQuestion[];
   /** The skills of the servers. */
   readonly skills: HostSkills;
+  /** What the user has allowed until it is revoked. */
   readonly grants: {
     list(): readonly Grant[];
     revoke(id: string): Promise<boolean>;
@@ -183,6 +194,7 @@ export interface Host extends AsyncDisposable {
    * this id is running.
    */
   cancel(call: string, reason?: string): boolean;
+  /** Iterates over everything that a user interface shows. Each reader has a limited buffer. */
   events(filter?: EventFilter): AsyncIterableIterator<HostEvent>;
   /**
    * Starts every trusted server. Resolves when each is ready or has failed, at the latest `withinMs` after the user has
@@ -190,14 +202,18 @@ export interface Host extends AsyncDisposable {
    */
   ready(options?: ReadyOptions): Promise<readonly ServerStatus[]>;
 
+  /** Calls a tool, with the same rules, consent and log as a call of a model. A server that is not running starts first. */
   callTool(server: string, tool: string, args?: JsonObject, options?: HostCallOptions): Promise<CallToolResult>;
+  /** Reads a resource. A server that is not running starts first. */
   readResource(server: string, uri: string, options?: HostCallOptions): Promise<ReadResourceResult>;
+  /** Gets the messages of a prompt. Its arguments are strings. */
   getPrompt(
     server: string,
     name: string,
     args?: { [name: string]: string },
     options?: HostCallOptions,
   ): Promise<GetPromptResult>;
+  /** Suggests values for an argument of a prompt or a variable of a template. */
   complete(
     server: string,
     ref: CompletionReference,
@@ -224,7 +240,9 @@ export interface Host extends AsyncDisposable {
    */
   setModels(models: readonly Model[]): void;
 
+  /** Adds a server. */
   add(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
+  /** Removes a server and ends its calls. */
   remove(server: string): Promise<void>;
   /**
    * Replaces the configuration of a server. It keeps its name, its place, and what the user switched on and off; its running
@@ -233,6 +251,7 @@ export interface Host extends AsyncDisposable {
   replace(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
   /** Starts the server now, without waiting for the next retry. */
   start(server: string): Promise<ServerStatus>;
+  /** Stops a server. It starts again when a call needs it. */
   stop(server: string): Promise<void>;
   /** Switches the server on or off. */
   enable(server: string, isOn: boolean): Promise<void>;
@@ -247,6 +266,7 @@ export interface Host extends AsyncDisposable {
   trust(server: string, verdict: TrustVerdict | boolean): Promise<void>;
   /** Measures the time of one ping. */
   ping(server: string): Promise<{ readonly ms: number }>;
+  /** Sets the least severe log message of a server. */
   setLogLevel(server: string, level: LogLevel): Promise<void>;
   /** Shows a tool to models, or hides it. */
   show(server: string, tool: string, isVisible: boolean): Promise<void>;
@@ -254,6 +274,7 @@ export interface Host extends AsyncDisposable {
   changedDefinitions(): readonly (ChangedDefinition & { readonly server: string })[];
   /** Accepts a changed definition, exactly as `changedDefinitions` or an event showed it. */
   accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void>;
+  /** Replaces the directories that servers may work in, and informs the servers. */
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
   /** The directories that servers may work in, as they were set. */
   readonly roots: readonly RootDefinition[];
@@ -349,6 +370,7 @@ export type HostEvent =
   /** The reader was too slow, and this many events were dropped. */
   | { readonly kind: "lost"; readonly server: ""; readonly count: number };
 
+/** The kind of an event, for a filter. */
 export type HostEventKind = HostEvent["kind"];
 
 /** A call that has begun and not ended. */

@@ -136,6 +136,7 @@ export interface UrlQuestion extends QuestionBase {
 /** May this request go to a model, or its answer to the server? */
 export type SamplingQuestion = SamplingRequestQuestion | SamplingResponseQuestion;
 
+/** May this request of a server go to a model? */
 export interface SamplingRequestQuestion extends QuestionBase {
   readonly kind: "sample";
   readonly stage: "request";
@@ -149,6 +150,7 @@ export interface SamplingRequestQuestion extends QuestionBase {
   readonly left: { readonly tokens: number; readonly requests: number };
 }
 
+/** May this answer of a model go back to the server? */
 export interface SamplingResponseQuestion extends QuestionBase {
   readonly kind: "sample";
   readonly stage: "response";
@@ -156,6 +158,7 @@ export interface SamplingResponseQuestion extends QuestionBase {
   readonly result: CreateMessageResult;
 }
 
+/** A model that could answer a sampling request. */
 export interface ModelChoice {
   readonly id: string;
   readonly capabilities: ModelCapabilities;
@@ -178,6 +181,7 @@ export interface SayQuestion extends QuestionBase {
   readonly findings: readonly SuspiciousText[];
 }
 
+/** A question that a host puts to its user. */
 export type HostQuestion =
   | TrustQuestion
   | ApprovalQuestion
@@ -200,11 +204,13 @@ export interface Verdict {
   readonly reason?: string;
 }
 
+/** The answer to the question whether a server may start. */
 export interface TrustVerdict extends Verdict {
   /** Trusts the server's hints about its tools (read-only, destructive…). */
   readonly trustHints?: boolean;
 }
 
+/** The answer to the question whether a tool may be called or a resource be sent. */
 export interface ApprovalVerdict extends Verdict {
   /** Valid only for exactly these arguments. */
   readonly onlyTheseArguments?: boolean;
@@ -212,11 +218,13 @@ export interface ApprovalVerdict extends Verdict {
   readonly isUnasked?: boolean;
 }
 
+/** The answer to a form. */
 export interface FormAnswer extends ElicitResult {
   /** Sends the values of fields that look secret. */
   readonly sendSecrets?: boolean;
 }
 
+/** The answer to a question about sampling. The user may change what is sent. */
 export interface SamplingVerdict extends Verdict {
   /** Replaces the server's request. */
   readonly params?: CreateMessageParams;
@@ -226,6 +234,7 @@ export interface SamplingVerdict extends Verdict {
   readonly result?: CreateMessageResult;
 }
 
+/** The answer to the question whether a server may see directories. */
 export interface RootsVerdict extends Verdict {
   /** Only these directories. Default: all of the question. */
   readonly roots?: readonly Root[];
@@ -261,6 +270,7 @@ export interface HostAnswers {
   readonly say?: Answerer<SayQuestion, Verdict | boolean>;
 }
 
+/** The kind of a question: the member of `answers` that answers it. */
 export type QuestionKind = HostQuestion["kind"];
 
 /** The complete answer to each kind of question. */

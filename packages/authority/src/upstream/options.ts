@@ -4,6 +4,7 @@ import { checkOptions, type OptionNames } from "portolan";
 export interface UpstreamOptions {
   /** Its identifier, exactly as in its metadata. */
   readonly issuer: string;
+  /** The id under which the provider knows this authority. */
   readonly clientId: string;
   /** Without one this client is public. */
   readonly clientSecret?: string;
@@ -33,6 +34,7 @@ export interface JsonMembers {
   readonly [member: string]: unknown;
 }
 
+/** The addresses of a provider without metadata. */
 export interface UpstreamEndpoints {
   readonly authorization: string;
   readonly token: string;
@@ -41,6 +43,7 @@ export interface UpstreamEndpoints {
   readonly revocation?: string;
 }
 
+/** A sign-in with another provider, made by `upstream`. */
 export interface UpstreamSignIn extends UpstreamOptions {
   readonly kind: "upstream";
 }

@@ -74,6 +74,7 @@ function* unknownServers(
 export interface PresentOptions {
   /** The server and the tool that returned the result. They are named in the text. */
   readonly server?: string;
+  /** The tool that returned the result. */
   readonly tool?: string;
   /** Default: the host's first model. */
   readonly model?: Model;

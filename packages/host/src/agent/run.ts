@@ -17,6 +17,7 @@ import { RunEventStream } from "./run-events.ts";
  * and ends when it leaves. Any number of others read `events()`.
  */
 export interface Run extends AsyncIterable<RunEvent> {
+  /** The same in the activity log and in the calls of the run. */
   readonly id: string;
   /**
    * Returns the events after the one with this number; they count from 1 without gaps. The run does not wait for these
@@ -25,6 +26,7 @@ export interface Run extends AsyncIterable<RunEvent> {
   events(after?: number): AsyncIterable<NumberedRunEvent>;
   /** The last event. Never rejects. */
   readonly result: Promise<RunDone>;
+  /** Ends the run and its calls. */
   cancel(reason?: string): void;
 }
 
@@ -60,6 +62,7 @@ export interface RunOptions {
    * shows.
    */
   readonly only?: readonly string[];
+  /** Tools that the model does not see in this run. */
   readonly except?: readonly string[];
   /** Answers that come before those of the host. */
   readonly answers?: HostAnswers;
@@ -98,6 +101,7 @@ export interface RunOptions {
   readonly contextTokens?: number;
   /** Longer results are stored, and the model reads them in pieces. Default: 20,000. */
   readonly maxResultChars?: number;
+  /** Cancels the run. */
   readonly signal?: AbortSignal;
 }
 

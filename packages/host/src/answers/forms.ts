@@ -100,6 +100,7 @@ export function createRates(
 export interface RootDefinition {
   /** An address that begins with `file://`. */
   readonly uri: string;
+  /** A name for people. */
   readonly name?: string;
   /** Servers that may see it without a question. For others the user is asked. */
   readonly for?: readonly string[];

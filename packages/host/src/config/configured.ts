@@ -46,6 +46,7 @@ export interface ConfiguredHttp {
   readonly legacySse?: boolean;
 }
 
+/** A server as a configuration file names it: a program to start, or an address. */
 export type ConfiguredTarget = ConfiguredCommand | ConfiguredHttp;
 
 /** One server of a file before its placeholders are replaced. */

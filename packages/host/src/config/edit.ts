@@ -14,8 +14,11 @@ import { editYaml } from "./yaml.ts";
 
 /** Facts about the text that is edited. */
 export interface EditOptions {
+  /** The name of the file. Usually it determines the product. */
   readonly file: string;
+  /** The format of the file. Default: determined from its name. */
   readonly format?: ConfigFormat;
+  /** The product whose convention the file follows. Default: determined from its name. */
   readonly product?: string;
 }
 

@@ -20,11 +20,13 @@ import { type Path, printPath } from "./value.ts";
 
 /** Where the values of placeholders come from. */
 export interface ExpandOptions {
+  /** The environment variables that placeholders name. */
   readonly env: { readonly [name: string]: string | undefined };
   /** Known values of inputs by id. */
   readonly inputs?: { readonly [id: string]: string };
   /** Asks the user for a value. Return undefined if there is none. */
   readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;
+  /** The home folder of the user, for `${userHome}`. */
   readonly userHome?: string;
   /** The folder of the project. Default working directory of servers from a project's file. */
   readonly workspaceFolder?: string;

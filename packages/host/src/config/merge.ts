@@ -7,6 +7,7 @@ export interface ShadowedEntry {
   readonly shadowed: ServerEntry;
 }
 
+/** The entries that are used, and those that another entry of the same name replaces. */
 export interface MergedEntries<Entry> {
   readonly entries: readonly Entry[];
   readonly shadowed: readonly ShadowedEntry[];

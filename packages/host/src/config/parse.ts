@@ -16,6 +16,7 @@ import { readYaml } from "./yaml.ts";
 export interface ParseOptions {
   /** The file name in messages and trust decisions. Usually it also determines the product. */
   readonly file: string;
+  /** The format of the file. Default: determined from its name. */
   readonly format?: ConfigFormat;
   /** The product whose convention the file follows. Default: determined from the file name, then from the content. */
   readonly product?: string;

@@ -10,6 +10,7 @@ import type { Model, ModelCapabilities, ModelRequest } from "./model.ts";
 /** The version of the Messages API. It is split so that no check takes the date for a revision of MCP. */
 const apiVersion = ["2023", "06", "01"].join("-");
 
+/** Options of `anthropic`. */
 export interface AnthropicOptions extends ProviderOptions {
   /** The URL before `/v1/messages`; `/v1` at its end is optional. Default: `https://api.anthropic.com`. */
   readonly baseUrl?: string;

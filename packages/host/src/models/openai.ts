@@ -14,6 +14,7 @@ import { type OpenCall, TurnBuilder, toCount } from "./http/turn.ts";
 import { blocksOf, resultText } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelRequest } from "./model.ts";
 
+/** Options of `openaiCompatible`. */
 export interface OpenAiOptions extends ProviderOptions {
   /** The URL before `/chat/completions`: `https://api.openai.com/v1`, `http://127.0.0.1:11434/v1`. */
   readonly baseUrl: string;

@@ -35,9 +35,11 @@ export function recordModel(model: Model, keep: (recording: Recording) => void |
   };
 }
 
+/** Options of `replayModel`. */
 export interface ReplayOptions {
   /** Default: the id of the recorded model. */
   readonly id?: string;
+  /** What the model can do. Default: tools, images and audio. */
   readonly capabilities?: ModelCapabilities;
 }
 

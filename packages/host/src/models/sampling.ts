@@ -5,7 +5,9 @@ import { checkCapabilities, requirementsOf } from "./choose.ts";
 import { complete } from "./complete.ts";
 import type { Model, ModelRequest, TokenUsage } from "./model.ts";
 
+/** Options of `answerSampling`. */
 export interface AnswerSamplingOptions {
+  /** Cancels the request to the model. */
   readonly signal?: AbortSignal | undefined;
   /** Called with the tokens of the answer, if the model reports them. */
   readonly onUsage?: ((usage: TokenUsage) => void) | undefined;

@@ -43,9 +43,13 @@ export interface ScriptedTurn {
   readonly repeat?: boolean;
 }
 
+/** Options of `scriptedModel`. */
 export interface ScriptedOptions {
+  /** The name of the model. Default: "scripted". */
   readonly id?: string;
+  /** What the model can do. Default: tools, images and audio. */
   readonly capabilities?: ModelCapabilities;
+  /** What the model is good at, for servers that name preferences. Default: unknown. */
   readonly traits?: ModelTraits;
 }
 

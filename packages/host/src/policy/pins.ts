@@ -21,6 +21,7 @@ export interface PinnedServer {
 
 /** A definition that differs from the one the user has seen. */
 export interface ChangedDefinition {
+  /** What has changed. */
   readonly kind: "tool" | "instructions";
   /** Name of the tool; `instructions` for the server's instructions. */
   readonly name: string;
@@ -28,7 +29,9 @@ export interface ChangedDefinition {
   readonly digest: string;
   /** The pinned definition; undefined if it was too large to store, or if there was no place for another pin. */
   readonly before: unknown;
+  /** The new definition. */
   readonly after: unknown;
+  /** The differences, one for each member. */
   readonly diff: readonly DefinitionChange[];
   /** When the pinned definition was first seen or accepted, in milliseconds since 1970; undefined for an old pin. */
   readonly acceptedAt?: number;

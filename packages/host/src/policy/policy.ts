@@ -23,10 +23,15 @@ export interface Rule {
   readonly match?: string | readonly string[];
   /** Names of servers; `*` stands for any characters. Use it where names contain dots. */
   readonly server?: string | readonly string[];
+  /** Decides whether the rule matches. If it throws, the call is denied. */
   readonly when?: (call: PolicyCall) => boolean;
+  /** Matches tools by their hint, if the server is trusted; others count as writing. */
   readonly readOnly?: boolean;
+  /** Matches tools by their hint, if the server is trusted; others count as destructive. */
   readonly destructive?: boolean;
+  /** Matches tools by their hint, if the server is trusted; others count as not idempotent. */
   readonly idempotent?: boolean;
+  /** Matches tools by their hint, if the server is trusted; others count as reaching the network. */
   readonly openWorld?: boolean;
   /**
    * True: only tools that apps offer. False: only tools of servers. Default: false for a rule that allows, so that no rule
@@ -42,6 +47,7 @@ export interface Rule {
   readonly evenAfterUntrusted?: boolean;
   /** Allows calls even while resources of other servers are in the conversation. */
   readonly evenWithResources?: boolean;
+  /** What happens to a call that matches. */
   readonly then: Effect;
   /** Shown to the user, and to the model if the call is denied. */
   readonly reason?: string;

@@ -96,6 +96,7 @@ export interface ChangeStream extends AsyncIterable<Change>, AsyncDisposable {
 /** A connected server, used in the same way on every revision. `S` is the type of its definition, if that is known. */
 export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Tools = keyof Tools>
   extends AsyncDisposable {
+  /** What is known of the server: its revision and era, its name, capabilities and instructions. */
   readonly server: ServerProfile;
   /** Resolves when the connection has ended: with the reason, or with `undefined` after `close`. */
   readonly closed: Promise<Error | undefined>;
@@ -112,11 +113,13 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
     args: ArgumentsOf<Tools[N]> | undefined,
     options: ToolCallOptions,
   ): Promise<TypedResult<OutputOf<Tools[N]>> | InputRequiredResult>;
+  /** Reads a resource by its URI. Rejects with an `RpcError` if the server does not have it. */
   readResource(
     uri: string,
     options?: InteractiveCallOptions & { readonly autoAnswer?: true },
   ): Promise<ReadResourceResult>;
   readResource(uri: string, options: InteractiveCallOptions): Promise<ReadResourceResult | InputRequiredResult>;
+  /** Gets the messages of a prompt. Its arguments are strings. */
   getPrompt(
     name: string,
     args?: { [name: string]: string },
@@ -127,6 +130,7 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
     args: { [name: string]: string } | undefined,
     options: InteractiveCallOptions,
   ): Promise<GetPromptResult | InputRequiredResult>;
+  /** Suggests values for an argument of a prompt or a variable of a template. `known` has the values of the others. */
   complete(
     ref: CompletionReference,
     argument: { name: string; value: string },
@@ -134,13 +138,19 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   ): Promise<Completion>;
   /** Iterates over all pages of a list. */
   tools(options?: ListAllOptions): AsyncIterable<Tool>;
+  /** Iterates over all pages of the list of resources. */
   resources(options?: ListAllOptions): AsyncIterable<Resource>;
+  /** Iterates over all pages of the list of resource templates. */
   templates(options?: ListAllOptions): AsyncIterable<ResourceTemplate>;
+  /** Iterates over all pages of the list of prompts. */
   prompts(options?: ListAllOptions): AsyncIterable<Prompt>;
   /** Returns all pages of a list in one array. */
   listTools(options?: ListAllOptions): Promise<Tool[]>;
+  /** Returns all resources in one array. */
   listResources(options?: ListAllOptions): Promise<Resource[]>;
+  /** Returns all resource templates in one array. */
   listTemplates(options?: ListAllOptions): Promise<ResourceTemplate[]>;
+  /** Returns all prompts in one array. */
   listPrompts(options?: ListAllOptions): Promise<Prompt[]>;
   /** Resolves when the server has confirmed the changes that it will report. */
   watch(filter: ChangeFilter, options?: { readonly signal?: AbortSignal }): Promise<ChangeStream>;
@@ -157,6 +167,7 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
     options?: RawRequestOptions,
   ): Promise<ClientRequests[M]["result"]>;
   request(method: string, params?: JsonObject, options?: RawRequestOptions): Promise<JsonObject>;
+  /** Sends any notification. It is not answered. */
   notify(method: string, params?: JsonObject): void;
   /** Ends the connection. Pending calls reject with "connection-closed". */
   close(): Promise<void>;

@@ -19,6 +19,7 @@ export interface ResponseCache {
   drop(owner: { readonly server: string; readonly principal: string }, methods: readonly string[], uri?: string): void;
 }
 
+/** Options of `createResponseCache`. */
 export interface ResponseCacheOptions {
   /** Default: 1,000. */
   readonly maxEntries?: number;

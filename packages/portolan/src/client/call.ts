@@ -225,6 +225,7 @@ export class Call implements ResponseSink, Timed {
   }
 }
 
+/** The type of each option of a call. */
 export const callOptionKinds: OptionKinds<CallOptions> = {
   idleMs: "number",
   totalMs: "number",

@@ -18,6 +18,7 @@ export interface Link {
   exchangeText?: ((id: RequestId, text: string, sink: ResponseSink) => void) | undefined;
   /** Abandons a request: its sink receives nothing more, and the server is notified if the transport can. */
   cancel(id: RequestId, reason: string): void;
+  /** Sends a notification. */
   notify(notification: RpcNotification): void;
   /** Ends the link and releases everything. Pending requests fail. */
   close(): Promise<void>;

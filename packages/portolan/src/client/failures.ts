@@ -29,6 +29,7 @@ export function aborted(what: string, signal: AbortSignal, wasSent: boolean): Ca
   });
 }
 
+/** Creates the error for a call that took too long. */
 export function timedOut(message: string): CallFailure {
   return new CallFailure("timeout", message, { name: "TimeoutError", requestMayHaveRun: true });
 }

@@ -34,6 +34,7 @@ export interface Progress {
   readonly message?: string;
 }
 
+/** How long a call may take. */
 export interface Timeouts {
   /** Longest time without progress or an answer; open questions do not count. Default: 60 seconds. */
   readonly idleMs?: number;
@@ -41,9 +42,11 @@ export interface Timeouts {
   readonly totalMs?: number;
 }
 
+/** Options of `connect`. Its times are the defaults of all calls. */
 export interface ConnectOptions extends Timeouts {
   /** Name and version of this client. Default: those of the library. */
   readonly info?: Implementation;
+  /** Answers questions of the server: forms, sampling, roots. Default: none, and the server is told so. */
   readonly answers?: Answers;
   /** `false` sends filled-in forms as `answers.elicit` returns them; for proxies, which only pass them on. Default: `true`. */
   readonly checkForms?: boolean;
@@ -72,6 +75,7 @@ export interface ConnectOptions extends Timeouts {
   readonly cache?: ResponseCache | false;
   /** The owner of the results in a shared cache. Results never pass from one principal to another. */
   readonly principal?: string;
+  /** Receives log messages of the server. */
   readonly onLog?: (message: LogMessageParams) => void;
   /** Receives every notification but progress, also those that the client itself acts upon. */
   readonly onNotification?: (method: string, params: JsonObject) => void;
@@ -81,7 +85,9 @@ export interface ConnectOptions extends Timeouts {
   readonly observer?: RequestObserver;
   /** Hears every message and every HTTP exchange of this connection. Default: none, which costs nothing. */
   readonly tap?: Tap;
+  /** Ends the attempt to connect. It has no effect on an open connection. */
   readonly signal?: AbortSignal;
+  /** The time, for tests. Default: the clock of the system. */
   readonly clock?: Clock;
 }
 
@@ -211,13 +217,17 @@ export interface RequestObservation {
 /** The result as the server sent it. The error is an `RpcError` if the server sent it. */
 export type RequestOutcome = { readonly result: JsonObject } | { readonly error: Error };
 
+/** Options of every call of a client. */
 export interface CallOptions extends Timeouts {
+  /** Cancels the call. It rejects with an `AbortError`, and the server is told. */
   readonly signal?: AbortSignal;
+  /** Receives each progress notification of the call. */
   readonly onProgress?: (progress: Progress) => void;
   /** Answers for the questions of this call. They take precedence over those of the client. */
   readonly answers?: Answers;
   /** Replaces the client's capabilities for this call; stateless servers only. */
   readonly capabilities?: ClientCapabilities;
+  /** The least severe log message of this call; stateless servers only. Default: the `logLevel` of the client. */
   readonly logLevel?: LogLevel;
   /** Sent in `_meta`. Members of the protocol take precedence. */
   readonly meta?: Meta;

@@ -4,6 +4,7 @@ import type { EnvelopeScanner } from "./envelope.ts";
 import { defaultMaxMessageBytes, maxBatchMessages, maxScannedBytes } from "./limits.ts";
 import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
 
+/** Options of a `LineReader`. */
 export interface LineReaderOptions {
   /** Longest line that is read, without its newline. Default: 16 MiB. */
   maxBytes?: number;

@@ -4,6 +4,7 @@ import { readText } from "./framing.ts";
 import type { JsonObject, Message, RpcResponse } from "./message.ts";
 import { serialize } from "./message.ts";
 
+/** Options of `createMemoryPair`. */
 export interface MemoryPairOptions {
   /** Serializes and parses every message, as a real transport does. Default: messages are passed by reference. */
   serialize?: boolean;

@@ -8,6 +8,7 @@ export type RequestId = string | number;
 /** A JSON object with unknown members. */
 export type JsonObject = { [member: string]: unknown };
 
+/** A request: it has an id, and its receiver answers with the same id. */
 export interface RpcRequest {
   jsonrpc: "2.0";
   id: RequestId;
@@ -15,24 +16,28 @@ export interface RpcRequest {
   params?: JsonObject;
 }
 
+/** A notification: it has no id and is not answered. */
 export interface RpcNotification {
   jsonrpc: "2.0";
   method: string;
   params?: JsonObject;
 }
 
+/** The response to a request that succeeded. */
 export interface RpcResult {
   jsonrpc: "2.0";
   id: RequestId;
   result: JsonObject;
 }
 
+/** The error of a response that failed. */
 export interface ErrorObject {
   code: number;
   message: string;
   data?: unknown;
 }
 
+/** The response to a request that failed. */
 export interface RpcFailure {
   jsonrpc: "2.0";
   /** Absent (or `null`, to peers that want it) when the id of the request could not be read. */
@@ -40,7 +45,9 @@ export interface RpcFailure {
   error: ErrorObject;
 }
 
+/** The response to a request. */
 export type RpcResponse = RpcResult | RpcFailure;
+/** Any message of JSON-RPC 2.0. */
 export type Message = RpcRequest | RpcNotification | RpcResponse;
 
 /** Tells requests from notifications and responses. */
@@ -239,8 +246,11 @@ function reasonOf(cause: unknown): string {
 /** The stage of a request at which an error occurred. It decides the HTTP status. */
 export type ErrorStage = "envelope" | "dispatch" | "handler";
 
+/** Options of an `RpcError`. */
 export interface RpcErrorOptions extends ErrorOptions {
+  /** More about the error, for programs. It must have a JSON form. */
   data?: unknown;
+  /** Where the error came from. Default: "handler". */
   stage?: ErrorStage;
   /** A name for errors whose numeric code differs between protocol revisions. */
   kind?: string;

@@ -11,6 +11,7 @@ import { healthCacheMs, healthTimeoutMs } from "./limits.ts";
  */
 export type HealthCheck = () => unknown;
 
+/** Options of `createHealthHandler`. */
 export interface HealthOptions {
   /** Is not ready once it closes, also while `drainMs` of `listen` lasts. */
   readonly endpoint?: Pick<HttpEndpoint, "isReady">;

@@ -41,11 +41,13 @@ export interface CommandLine {
 export interface MainOptions {
   /** The name of the command. */
   readonly name: string;
+  /** The version of the program, which `--version` prints. */
   readonly version: string;
   /** One sentence for `--help`. */
   readonly about: string;
   /** The placeholder of the arguments in `--help`: `<folder>...`. Default: the command takes no arguments. */
   readonly arguments?: string;
+  /** The flags of the program by name. Default: none. */
   readonly flags?: { readonly [name: string]: Flag };
   /** The environment variables that `create` reads, for `--help`. */
   readonly environment?: { readonly [name: string]: EnvironmentVariable };

@@ -8,6 +8,7 @@ import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
 import { defaultMaxMessageBytes, defaultStdioGraceMs, maxUnwrittenCharacters, stdioCleanupMs } from "./limits.ts";
 
+/** Options of `serveStdio`. */
 export interface ServeStdioOptions {
   /** Longest line that is read. A longer one is refused, and the connection stays open. Default: 16 MiB. */
   maxMessageBytes?: number;

@@ -20,6 +20,7 @@ export interface OpenOptions {
 
 /** The context and the lifetime of a sealed string. */
 export interface SealOptions extends OpenOptions {
+  /** Time after which the sealed value cannot be opened. */
   readonly ttlMs: number;
 }
 

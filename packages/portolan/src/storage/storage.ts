@@ -1,7 +1,10 @@
 /** The storage of a server or a host: everything that is kept or passed between processes. */
 export interface Storage {
+  /** Small values by key. */
   readonly kv: KeyValue;
+  /** Ordered entries by key. */
   readonly log: Log;
+  /** Messages between processes. */
   readonly bus: Bus;
   /** True if no other process can use the same data at the same time, as in memory. Default: false. */
   readonly isLocal?: boolean;

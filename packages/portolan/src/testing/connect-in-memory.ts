@@ -24,6 +24,7 @@ export interface ConnectInMemoryOptions extends Omit<ConnectOptions, "answers"> 
 export interface TestClient<S = unknown> extends Client<S> {
   /** All messages that the client sent and received. */
   readonly transcript: Transcript;
+  /** The server's side of the connection. */
   readonly serving: ServedChannel;
 }
 

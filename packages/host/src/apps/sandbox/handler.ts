@@ -27,6 +27,7 @@ export interface SandboxRequest {
   readonly url?: string | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
 }
+/** The part of a response of `node:http` that the handler uses. */
 export interface SandboxResponse {
   writeHead(status: number, headers: { readonly [name: string]: string }): unknown;
   end(text: string): unknown;

@@ -2,9 +2,13 @@ import { PortolanError } from "portolan";
 import { maxErrorExcerptChars, maxRetryAfterMs } from "../limits.ts";
 import type { Provider } from "./provider.ts";
 
+/** Options of a `ModelFailure`. */
 export interface ModelFailureOptions extends ErrorOptions {
+  /** The HTTP status, if there was a response. */
   readonly status?: number | undefined;
+  /** The pause that the provider asks for, if any. */
   readonly retryAfterMs?: number | undefined;
+  /** True if the same request can succeed later. Default: false. */
   readonly isTemporary?: boolean;
 }
 

@@ -196,10 +196,13 @@ export interface ProviderOptions {
   readonly id?: string;
   /** Sent only to `baseUrl`, and redacted in errors. */
   readonly apiKey?: string | undefined;
+  /** Headers for every request. Default: none of your own. */
   readonly headers?: { readonly [name: string]: string };
   /** Allow plain http to other machines. Everyone on the network can then read the key and the conversation. */
   readonly allowHttp?: boolean;
+  /** What the model can do, where it differs from other models of its provider. */
   readonly capabilities?: Partial<ModelCapabilities>;
+  /** What the model is good at, for servers that name preferences. Default: unknown. */
   readonly traits?: ModelTraits;
   /** Members to add to each request: `{ reasoning_effort: "low" }`. */
   readonly extra?: JsonObject;
@@ -213,10 +216,13 @@ export interface ProviderOptions {
   readonly idleMs?: number;
   /** Fail when a turn takes longer. Default: 30 minutes. */
   readonly totalMs?: number;
+  /** Sizes of what the provider sends. Default: those of each member. */
   readonly limits?: Partial<ModelLimits>;
   /** Called before each retry. */
   readonly onRetry?: (retry: Retry) => void;
+  /** Sends the requests, for example through a proxy. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
+  /** The time, for tests. Default: the clock of the system. */
   readonly clock?: RetryClock;
 }
 

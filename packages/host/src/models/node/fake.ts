@@ -11,10 +11,13 @@ import { openaiDialect } from "./fake-openai.ts";
 
 const dialects = { openai: openaiDialect, anthropic: anthropicDialect };
 
+/** Options of the fake provider. */
 export interface FakeProviderOptions {
+  /** The API that the provider has. */
   readonly dialect: "openai" | "anthropic";
   /** The turns of a script, each used once and in order. Use either this or `model`. */
   readonly turns?: readonly ScriptedTurn[];
+  /** The model that answers. Use either this or `turns`. */
   readonly model?: Model;
   /** Refuse requests with another key. */
   readonly apiKey?: string;

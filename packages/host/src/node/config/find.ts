@@ -20,6 +20,7 @@ export interface ConfigFile {
 
 /** The folder and machine to search. Default: the working directory and this machine. */
 export interface FindOptions extends Partial<Machine> {
+  /** The folder whose files are found, with those of the folders above it. Default: the working directory. */
   readonly cwd?: string;
   /** Only files of these products. */
   readonly products?: readonly string[];

@@ -14,6 +14,7 @@ import { type ConfigFile, type Machine, machineOf, managedFiles, userFiles } fro
 
 /** The values for placeholders. Default: from this machine. */
 export interface ReadOptions extends Partial<Machine> {
+  /** Known values of inputs by id. Default: none. */
   readonly inputs?: ExpandOptions["inputs"];
   /** Asks the user for a value, once per file and id. Without it, entries that need a value have a problem. */
   readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;

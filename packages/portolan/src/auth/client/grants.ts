@@ -56,11 +56,13 @@ interface ClientIdentity {
 
 const identityNames = { clientId: 1, clientSecret: 1, issuer: 1 } as const;
 
+/** Options of `clientCredentials`. It needs a secret or a private key. */
 export type ClientCredentialsOptions = ClientIdentity & {
   /** A key instead of a secret, as PKCS #8 PEM or as JWK; the authorization server has its public key. */
   readonly privateKey?: string | Jwk;
   /** The algorithm of the key. Default: that of the JWK, else ES256. */
   readonly algorithm?: string;
+  /** The `kid` in the header of its signatures. Default: that of the JWK. */
   readonly keyId?: string;
 };
 
@@ -90,6 +92,7 @@ export function clientCredentials(options: ClientCredentialsOptions): MachineGra
   };
 }
 
+/** Options of `workloadIdentity`. */
 export type WorkloadOptions = ClientIdentity & {
   /** The token that the platform issued to this workload. */
   readonly assertion: string | (() => string | Promise<string>);
@@ -109,6 +112,7 @@ export function workloadIdentity(options: WorkloadOptions): MachineGrant {
   };
 }
 
+/** Options of `enterpriseManaged`. */
 export type EnterpriseOptions = ClientIdentity & {
   /** The identity provider where the person has signed in, and its ID token. */
   readonly identityProvider: ClientIdentity & {

@@ -13,6 +13,7 @@ import type { RegistrationOptions } from "./registration.ts";
 import type { OAuthStep, Steps } from "./steps.ts";
 import { type CredentialStore, memoryStore } from "./store.ts";
 
+/** Options of `oauth`. */
 export interface OAuthOptions extends RegistrationOptions {
   /**
    * How a person gets to the sign-in page and back: `loopback()`, `paste()` or `deferred(url)`. Without it and without
@@ -41,9 +42,11 @@ export interface OAuthOptions extends RegistrationOptions {
   readonly loginMs?: number;
   /** How long a request waits while another program with the same store signs in. Default: `loginMs` and a minute. */
   readonly loginWaitMs?: number;
+  /** Hears of each login, renewal and logout, without secrets. */
   readonly onEvent?: (event: OAuthEvent) => void;
   /** Called when each step on the way to a token begins and ends, with what was sent and received. Secrets are masked. */
   readonly onStep?: (step: OAuthStep) => void;
+  /** The time in milliseconds since 1970, for tests. Default: the clock of the system. */
   readonly now?: () => number;
 }
 

@@ -50,6 +50,7 @@ export interface Rejection {
   readonly headers: { readonly [name: string]: string };
 }
 
+/** Options of `protect`. */
 export interface ProtectOptions {
   /** The URL of the endpoint as its clients know it; tokens must be issued for it. */
   readonly resource: string;

@@ -50,9 +50,11 @@ export interface HttpAuth {
   challenged?(challenge: Challenge): Promise<"retry" | "fail">;
 }
 
+/** Options of `http`. */
 export interface HttpLinkOptions {
   /** Headers for every request. Headers of the protocol take precedence. Never sent to another host. */
   readonly headers?: HttpHeaders | ((request: OutgoingRequest) => MaybePromise<HttpHeaders>);
+  /** Authorizes every request. See `oauth` of `portolan/auth/client`. Default: none. */
   readonly auth?: HttpAuth;
   /** Sends the requests. Default: `node:http` on Node, otherwise the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
@@ -64,6 +66,7 @@ export interface HttpLinkOptions {
   readonly idleStreamMs?: number;
   /** `true` uses HTTP+SSE, `false` never does, `"auto"` does if the server supports nothing newer. Default: `"auto"`. */
   readonly legacySse?: "auto" | boolean;
+  /** The time, for tests. Default: the clock of the system. */
   readonly clock?: Clock;
 }
 

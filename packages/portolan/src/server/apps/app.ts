@@ -28,7 +28,9 @@ export interface AppDomains {
 export interface AppOptions {
   /** The HTML document: its text, the URL of a file that is read for each request, or a function that returns the text. */
   readonly html: string | URL | (() => MaybePromise<string>);
+  /** A name for people. */
   readonly title?: string;
+  /** What the app shows. */
   readonly description?: string;
   /** The origins that the app may reach. Default: none. */
   readonly csp?: AppDomains;

@@ -38,14 +38,17 @@ export interface OpenUrl {
 
 /** The context of every handler: the caller, and notifications to it. */
 export interface RequestContext<App> {
+  /** The id that the client gave to the request. */
   readonly requestId: RequestId;
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;
   /** The client's own description of itself, which is not verified. */
   readonly client: Implementation | undefined;
+  /** The capabilities that the client has declared. */
   readonly capabilities: ClientCapabilities;
   /** The protocol version of this request. */
   readonly protocolVersion: string;
+  /** The caller. Local programs over stdio have the key "local". */
   readonly principal: Principal;
   /** The `_meta` of the request. */
   readonly meta: JsonObject | undefined;

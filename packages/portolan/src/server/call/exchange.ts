@@ -13,10 +13,15 @@ import type { ServerRuntime } from "../runtime.ts";
 
 /** The identity that a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
 export interface Principal {
+  /** Identifies the caller: sessions, answers and subscriptions belong to it. */
   readonly key: string;
+  /** The authorization server that issued the token. */
   readonly issuer?: string;
+  /** The user of the token, unique at its issuer. */
   readonly subject?: string;
+  /** The client program that got the token. */
   readonly clientId?: string;
+  /** What the token allows. */
   readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
@@ -32,11 +37,17 @@ export const anonymous: Principal = { key: "anonymous" };
 
 /** One request being served, as middleware and extensions see it. */
 export interface Exchange {
+  /** The request as it was received. */
   readonly request: RpcRequest;
+  /** The id of the request. */
   readonly id: RequestId;
+  /** The method, such as "tools/call". */
   readonly method: string;
+  /** The parameters. To change them, pass `exchange.withParams(…)` to `next`. */
   readonly params: JsonObject;
+  /** The client: its revision, capabilities and name. */
   readonly peer: Peer;
+  /** The caller. */
   readonly principal: Principal;
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;

@@ -43,6 +43,7 @@ import {
 import type { ServerRuntime } from "../runtime.ts";
 import type { Session, SessionSettings } from "./session.ts";
 
+/** Options of `serveChannel`. */
 export interface ServeChannelOptions {
   /** The identity of the client. Default: the local user. */
   principal?: Principal;

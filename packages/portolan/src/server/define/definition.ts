@@ -49,8 +49,11 @@ interface Described {
 
 /** A tool: its schemas, its description, and the function that runs it. */
 export interface ToolDefinition<I, O, App, A = I> extends Described {
+  /** Describes and checks the arguments, and gives them their types. It must describe an object. Default: any arguments. */
   input?: Schema<I, A>;
+  /** Describes and checks the structured content of the result. Default: none. */
   output?: Schema<O>;
+  /** Hints for hosts, such as `readOnlyHint: true`. They are no promise. */
   annotations?: ToolAnnotations;
   /** Client capabilities that the tool needs. A call of a client that lacks one is refused before the tool runs. */
   needs?: ClientCapabilities;
@@ -63,6 +66,7 @@ export interface ToolDefinition<I, O, App, A = I> extends Described {
   ui?: ToolUi;
   /** How it runs as a task. Only after `.extend(tasks())` of `portolan/server/tasks`. */
   task?: TaskMode | TaskPlan<I, App>;
+  /** Runs the tool. Throw a `ToolError` to tell the model what is wrong; other errors are masked. */
   run(args: I, context: Context<App>): MaybePromise<ToolReturn<NoInfer<O>>>;
 }
 
@@ -102,7 +106,9 @@ interface ReadableDefinition extends Described {
 
 /** A resource with a fixed URI. */
 export interface ResourceDefinition<App> extends ReadableDefinition {
+  /** Size of the content in bytes, for clients that show it. */
   size?: number;
+  /** Returns the content: a text, bytes, contents with their own URIs, or a whole result; `undefined` if it does not exist. */
   read(context: Context<App>): MaybePromise<ReadReturn>;
 }
 
@@ -113,15 +119,21 @@ export type TemplateValues = { [name: string]: string | string[] };
 export interface TemplateDefinition<App> extends ReadableDefinition {
   /** Returns the resources of this template that exist now, for `resources/list`. */
   list?(context: RequestContext<App>): MaybePromise<Resource[]>;
+  /** Suggests values for a variable: a list, which is filtered by the typed text, or a function. Default: none. */
   complete?: { [variable: string]: Completer<App> };
+  /** Returns the content of a URI; `undefined` if it does not exist. Clients choose the values: check them. */
   read(values: TemplateValues, context: Context<App>, uri: string): MaybePromise<ReadReturn>;
 }
 
 /** An argument of a prompt; its value is always a string. */
 export interface ArgumentDefinition<App> {
+  /** A name for people. Default: the name of the argument. */
   title?: string;
+  /** What the argument is for. */
   description?: string;
+  /** Refuses a request without this argument. Default: false. */
   required?: boolean;
+  /** Suggests values: a list, which is filtered by the typed text, or a function. Default: none. */
   complete?: Completer<App>;
 }
 
@@ -131,7 +143,9 @@ export type PromptArguments<A> = { [K in keyof A]: A[K] extends { required: true
 /** A prompt: a function that makes messages from arguments. */
 export interface PromptDefinition<A, App> extends Described {
   // The intersection gives the parameters of completers their types.
+  /** The arguments by name. Their values are strings. Default: none. */
   arguments?: A & { [name: string]: ArgumentDefinition<App> };
+  /** Returns a text, messages, or a whole result. */
   get(args: PromptArguments<A>, context: Context<App>): MaybePromise<PromptReturn>;
 }
 
@@ -149,6 +163,7 @@ export type Completer<App> =
 
 /** Options of `createServer`. */
 export interface ServerOptions<App> {
+  /** Tells models how to use the server as a whole. */
   instructions?: string;
   /** Features on one page of a list. Default: 1,000, because many clients read the first page only. */
   pageSize?: number;

@@ -34,15 +34,20 @@ export interface Servable {
 export interface Server<App = undefined, Tools = unknown> extends Servable {
   /** The types of the tools, for clients. Absent at run time. */
   readonly "~tools"?: Tools;
+  /** Name and version of the server. */
   readonly info: ServerInfo;
   /** Keeps the types of the tools that follow, so that `connect<typeof server>(…)` knows them. */
   typed(): Server<App, NoTools>;
+  /** Adds a tool. */
   tool<N extends string, I = JsonObject, O = unknown, A = I>(
     name: N,
     definition: ToolDefinition<I, O, App, A>,
   ): Server<App, AddTool<Tools, N, A, O>>;
+  /** Adds a resource with a fixed URI. */
   resource(uri: string, definition: ResourceDefinition<App>): Server<App, Tools>;
+  /** Adds resources whose URIs follow an RFC 6570 template, such as `note://{id}`. */
   template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App, Tools>;
+  /** Adds a prompt. */
   prompt<const A extends { [name: string]: ArgumentDefinition<App> } = Record<never, never>>(
     name: string,
     definition: PromptDefinition<A, App>,
@@ -73,12 +78,14 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
 export interface LiveServer<App = undefined, Tools = unknown> extends Servable {
   /** The types of the tools that the server begins with, for clients. Absent at run time. */
   readonly "~tools"?: Tools;
+  /** The definition that is served now. */
   readonly current: Server<App, Tools>;
   /**
    * Replaces the definition. Clients get one notification per changed list, however often it changes in one turn.
    * Resolves when the new features are loaded. Rejects if one of them is invalid: it is left out, and the others are served.
    */
   update(change: (current: Server<App, Tools>) => Server<App>): Promise<void>;
+  /** Sends a notification outside a request, as `publish` of a server does. */
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
 

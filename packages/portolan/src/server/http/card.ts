@@ -65,6 +65,7 @@ export interface ServerCardOptions {
   readonly version?: string;
   /** Default: the website of the server. */
   readonly websiteUrl?: string;
+  /** Where the source of the server is. Default: none. */
   readonly repository?: CardRepository;
   /** Default: the icons of the server. */
   readonly icons?: readonly Icon[];

@@ -51,6 +51,7 @@ export interface AccessControl {
 /** Returns the principal of a request, or a refusal. */
 export type Verifier = (request: HttpRequest) => Promise<Principal | Refusal> | Principal | Refusal;
 
+/** How many sessions of stateful clients there may be, and how long they are kept. */
 export interface SessionOptions {
   /** Time for which an unused session is kept. A call that nobody waits for is no use. Default: 30 minutes. */
   readonly idleMs?: number;
@@ -74,6 +75,7 @@ export interface SessionOptions {
   readonly perMinutePerCaller?: number;
 }
 
+/** Sizes, times and counts that an endpoint allows, in all and for each caller. */
 export interface HttpLimits {
   /** Size of a request body. Default: 4 MiB. */
   readonly bodyBytes?: number;
@@ -146,6 +148,7 @@ export interface TrustedProxy {
   readonly proxies?: number;
 }
 
+/** Options of `serveHttp`. */
 export interface ServeHttpOptions {
   /** The path of the endpoint. Default: "/mcp". */
   readonly path?: string;
@@ -186,6 +189,7 @@ export interface ServeHttpOptions {
    * `listen` rejects if it is invalid.
    */
   readonly card?: ServerCardOptions;
+  /** Sizes, times and counts. Default: those of each member. */
   readonly limits?: HttpLimits;
   /**
    * Receives refused requests: beyond a limit, without a valid token, forbidden, of an unknown session, with a state that
