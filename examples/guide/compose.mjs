@@ -47,6 +47,13 @@ export const everything = createServer({ name: "everything", version: "1.0.0" })
   .mount("team_", team);
 // endregion
 
+// region files
+/** Each file exports a server with its own tools, and the program mounts them without a prefix. */
+export const inFiles = createServer({ name: "office", version: "1.0.0" }, { onError: console.error })
+  .mount("", weather)
+  .mount("", team);
+// endregion
+
 // region extension
 export const counted = weather.extend({
   id: "com.example/popularity",

@@ -27,6 +27,23 @@ for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", 
 
 // endregion
 
+// region http
+import { connect } from "portolan/client";
+import { http } from "portolan/client/http";
+import { serveHttp } from "portolan/server/http";
+
+test("greets over HTTP, without a port", async () => {
+  const endpoint = serveHttp(greeter);
+  const send = async (/** @type {any} */ url, /** @type {any} */ init) => endpoint.fetch(new Request(url, init));
+  const client = await connect(http("http://localhost/mcp", { fetch: send }));
+  const { content } = await client.callTool("greet", { name: "Ada" });
+  assert.deepEqual(content, [{ type: "text", text: "Hello Ada" }]);
+  await client.close();
+  await endpoint.close();
+});
+
+// endregion
+
 // region answers
 import { scriptedAnswers } from "portolan/testing";
 

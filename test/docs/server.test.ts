@@ -230,6 +230,12 @@ describe.each(oldestAndNewest)("docs/server.md on %s", (revision) => {
     expect(warnings.result.contents[0].text).toBe("none");
   });
 
+  test("serves the tools of several files under their own names", async () => {
+    const peer = await connect(compose.inFiles, { revision });
+    expect(names((await peer.request("tools/list")).result.tools)).toEqual(["forecast", "whoami"]);
+    expect((await peer.callTool("whoami")).result.content[0].text).toBe("anonymous");
+  });
+
   test("serves an extension only to clients that declare it", async () => {
     const without = await connect(compose.counted, { revision });
     expect((await without.request("tools/list")).result.tools[0]).not.toHaveProperty("com.example/calls");
