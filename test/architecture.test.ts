@@ -12,8 +12,13 @@ const sourcesIn = (folder: string) =>
 const files = sourcesIn(source);
 const manifest = (name: string) => JSON.parse(readFileSync(join(root, `packages/${name}/package.json`), "utf8"));
 const read = (file: string) => readFileSync(join(source, file), "utf8");
+// An entry may name another one without taking anything from it, so that a compiler finds the names of types there.
 const imports = (file: string) =>
-  [...read(file).matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1]!);
+  [
+    ...read(file)
+      .replace(/^export type \{\} from .*$/gm, "")
+      .matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g),
+  ].map((match) => match[1]!);
 const layerOf = (file: string) => (file.includes("/") ? file.split("/")[0]! : file.replace(/\.ts$/, ""));
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*/g, "");
 
