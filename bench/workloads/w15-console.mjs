@@ -136,7 +136,7 @@ async function flood(console, count, perSecond) {
 
 /** The number of messages that the page shows below its list. */
 async function messagesIn(console) {
-  const text = await console.page.getByText(/lines of [\d,.]+ messages/).innerText();
+  const text = await console.page.getByText(/lines? of [\d,.]+ messages/).innerText();
   return Number(/of ([\d,.]+)/.exec(text)[1].replace(/\D/g, ""));
 }
 

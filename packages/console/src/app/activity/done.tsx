@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { DoneRow, ServerRecord } from "../../api.ts";
+import { reasonOf } from "../api/client.ts";
 import { countOf, timeText, whenText } from "../inspect/words.ts";
-import { Badge, Note, type Tone } from "../parts/badge.tsx";
+import { Badge, type Tone } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { Bones, Empty } from "../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Quoted, ServerText } from "../parts/quoted.tsx";
 import { type ConsolePage, usePage } from "../state/console.ts";
@@ -20,6 +21,8 @@ export function DoneView({ text, server, head }: { text: string; server: string;
   const given = useSignal<{ readonly rows: readonly DoneRow[]; readonly hasMore: boolean } | undefined>(undefined);
   const reason = useSignal<string | undefined>(undefined);
   const limit = useSignal(firstRows);
+  /** Counts the attempts to read the rows. */
+  const attempt = useSignal(0);
   const isChangesOnly = useSignal(false);
   useEffect(() => {
     const life = new AbortController();
@@ -32,7 +35,7 @@ export function DoneView({ text, server, head }: { text: string; server: string;
             reason.value = undefined;
           },
           (error: unknown) => {
-            if (!life.signal.aborted) reason.value = error instanceof Error ? error.message : String(error);
+            if (!life.signal.aborted) reason.value = reasonOf(error);
           },
         );
       },
@@ -42,11 +45,11 @@ export function DoneView({ text, server, head }: { text: string; server: string;
       clearTimeout(timer);
       life.abort();
     };
-  }, [text, server, limit.value, head]);
+  }, [text, server, limit.value, head, attempt.value]);
   if (reason.value !== undefined) {
     return (
       <div class="in-pane">
-        <Note tone="danger">{reason.value}</Note>
+        <ReadFailure reason={reason.value} onRetry={() => (attempt.value += 1)} />
       </div>
     );
   }
@@ -196,7 +199,7 @@ function Sentence({ row }: { row: DoneRow }): JSX.Element {
               <span class="mono">
                 <ServerText text={words} />
               </span>
-              .
+              {words.endsWith(".") ? "" : "."}
             </>
           )}
         </p>

@@ -13,7 +13,8 @@ import { revokeGrants } from "./revoke.ts";
 export function GrantsPane(): JSX.Element {
   const page = usePage();
   const grants = page.store.grants.value;
-  const servers = [...new Set(grants.map(({ server }) => server))].sort();
+  const ofActions = grants.filter(({ kind }) => kind !== "trust");
+  const ofTrust = grants.filter(({ kind }) => kind === "trust");
   const asksAll = useSignal(false);
   const revokeAll = async () => {
     asksAll.value = false;
@@ -48,25 +49,39 @@ export function GrantsPane(): JSX.Element {
             <p>Each call is asked about. What you allow for longer appears here.</p>
           </Empty>
         ) : (
-          servers.map((server) => (
-            <div key={server} class="grant-server">
-              <h3>
-                <ServerText text={server} />
-              </h3>
-              <ul>
-                {grants
-                  .filter((grant) => grant.server === server)
-                  .map((grant) => (
-                    <GrantRow key={grant.id} grant={grant} />
-                  ))}
-              </ul>
-            </div>
-          ))
+          <>
+            {ofActions.length > 0 && <GrantList title="Without asking you" grants={ofActions} />}
+            {ofTrust.length > 0 && <GrantList title="Trusted servers" grants={ofTrust} />}
+          </>
         )}
       </div>
       <div class="pane-foot">
         <Note>A grant holds for one exact definition. When a server changes it, you are asked again.</Note>
       </div>
+    </section>
+  );
+}
+
+/** Grants of one kind, by server. */
+function GrantList({ title, grants }: { title: string; grants: readonly Grant[] }): JSX.Element {
+  const servers = [...new Set(grants.map(({ server }) => server))].sort();
+  return (
+    <section>
+      <h3 class="label grant-kind">{title}</h3>
+      {servers.map((server) => (
+        <div key={server} class="grant-server">
+          <h4>
+            <ServerText text={server} />
+          </h4>
+          <ul>
+            {grants
+              .filter((grant) => grant.server === server)
+              .map((grant) => (
+                <GrantRow key={grant.id} grant={grant} />
+              ))}
+          </ul>
+        </div>
+      ))}
     </section>
   );
 }

@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ActivityRow, Page } from "../../api.ts";
+import { reasonOf } from "../api/client.ts";
 import { countText, whenText } from "../inspect/words.ts";
-import { Badge, Note, type Tone } from "../parts/badge.tsx";
+import { Badge, type Tone } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { Bones, Empty } from "../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../parts/empty.tsx";
 import { nodeOf } from "../parts/json/document.ts";
 import { JsonTree } from "../parts/json/json-tree.tsx";
 import { ServerText } from "../parts/quoted.tsx";
@@ -42,6 +43,8 @@ export function LogView(props: {
   const reason = useSignal<string | undefined>(undefined);
   const kind = useSignal<Shown>("all");
   const selected = useSignal<number | undefined>(undefined);
+  /** Counts the attempts to read the entries. */
+  const attempt = useSignal(0);
   const list = useRef<VirtualListHandle>(null);
   const head = page.store.activity.value;
   const filter = () => ({
@@ -70,7 +73,7 @@ export function LogView(props: {
           (error: unknown) => {
             if (life.signal.aborted) return;
             isLoading.value = false;
-            reason.value = error instanceof Error ? error.message : String(error);
+            reason.value = reasonOf(error);
           },
         );
       },
@@ -80,7 +83,7 @@ export function LogView(props: {
       clearTimeout(timer);
       life.abort();
     };
-  }, [text, server, kind.value, head]);
+  }, [text, server, kind.value, head, attempt.value]);
 
   const isReadingMore = useRef(false);
   const more = async () => {
@@ -109,14 +112,14 @@ export function LogView(props: {
       </div>
       {reason.value !== undefined && (
         <div class="in-pane">
-          <Note tone="danger">{reason.value}</Note>
+          <ReadFailure reason={reason.value} onRetry={() => (attempt.value += 1)} />
         </div>
       )}
       {isLoading.value ? (
         <div class="in-pane">
           <Bones label="Reading the log" rows={8} />
         </div>
-      ) : rows.value.length === 0 ? (
+      ) : rows.value.length === 0 && reason.value !== undefined ? null : rows.value.length === 0 ? (
         <Empty icon="shield" title={isFiltered ? "No entry fits" : "Nothing happened yet"}>
           <p>
             {isFiltered

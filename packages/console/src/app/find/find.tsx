@@ -2,8 +2,10 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import type { CatalogRecord, SkillRow, Verbs } from "../../api.ts";
+import { reasonOf } from "../api/client.ts";
 import { clockText } from "../inspect/words.ts";
 import { Badge } from "../parts/badge.tsx";
+import { Bones, ReadFailure } from "../parts/empty.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Dialog } from "../parts/popover.tsx";
 import { ServerText } from "../parts/quoted.tsx";
@@ -35,36 +37,47 @@ export function FindDialog({ onClose, dialogs }: { onClose: () => void; dialogs:
   const catalogs = useSignal<readonly CatalogRecord[]>([]);
   const skills = useSignal<readonly FindEntry[]>([]);
   const messages = useSignal<Verbs["find"]["gives"]["rows"]>([]);
+  /** Lists that are being read, and why those of some servers could not be. */
+  const pending = useSignal(0);
+  const unread = useSignal<{ readonly [server: string]: string }>({});
+  /** Counts the attempts to read the lists. */
+  const attempt = useSignal(0);
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     input.current?.focus();
-    let isOver = false;
+    const life = new AbortController();
+    const { signal } = life;
+    const read = async (name: string, work: Promise<void>) => {
+      pending.value += 1;
+      try {
+        await work;
+      } catch (error) {
+        // The features of this server are missing then; all others are found.
+        if (!signal.aborted) unread.value = { ...unread.peek(), [name]: reasonOf(error) };
+      } finally {
+        if (!signal.aborted) pending.value -= 1;
+      }
+    };
+    const skillsOf = async (server: string) => {
+      const given = await page.api.read("skills", { server }, signal);
+      skills.value = [...skills.peek(), ...given.skills.map((each) => skillEntry(server, each))];
+    };
+    const catalogOf = async (server: string) => {
+      const given = await page.api.read("catalog", { server }, signal);
+      catalogs.value = [...catalogs.peek(), given];
+    };
+    pending.value = 0;
+    unread.value = {};
+    catalogs.value = [];
+    skills.value = [];
     for (const { name, catalog, hasSkills } of page.store.servers.all.peek()) {
       if (catalog === "") continue;
-      if (hasSkills) {
-        page.api.read("skills", { server: name }).then(
-          (given) => {
-            if (!isOver) skills.value = [...skills.peek(), ...given.skills.map((each) => skillEntry(name, each))];
-          },
-          () => {
-            // As below: its skills are missing then.
-          },
-        );
-      }
-      page.api.read("catalog", { server: name }).then(
-        (given) => {
-          if (!isOver) catalogs.value = [...catalogs.peek(), given];
-        },
-        () => {
-          // The features of this server are missing then; all others are found.
-        },
-      );
+      if (hasSkills) void read(name, skillsOf(name));
+      void read(name, catalogOf(name));
     }
-    return () => {
-      isOver = true;
-    };
-  }, []);
+    return () => life.abort();
+  }, [attempt.value]);
   useEffect(() => {
     const wanted = text.value.trim();
     if (wanted.length < 2) {
@@ -109,6 +122,7 @@ export function FindDialog({ onClose, dialogs }: { onClose: () => void; dialogs:
     );
     return [...findEntries([...named, ...entries], text.value), ...rows];
   }, [entries, named, text.value, messages.value]);
+  const missing = Object.entries(unread.value);
   const at = Math.min(chosen.value, found.length - 1);
   const take = (entry: FindEntry | undefined) => {
     if (entry === undefined) return;
@@ -175,7 +189,22 @@ export function FindDialog({ onClose, dialogs }: { onClose: () => void; dialogs:
             </div>
           ))}
         </div>
-        {found.length === 0 && <p class="t3 in-pane">Nothing has this name, and no message has this text.</p>}
+        {missing.length > 0 && (
+          <div class="in-pane">
+            <ReadFailure
+              reason={missing.map(([name, why]) => `${name} is not searched: ${why}`).join("\n")}
+              onRetry={() => (attempt.value += 1)}
+            />
+          </div>
+        )}
+        {found.length === 0 && pending.value > 0 && (
+          <div class="in-pane">
+            <Bones label="Reading what the servers offer" rows={2} />
+          </div>
+        )}
+        {found.length === 0 && pending.value === 0 && missing.length === 0 && (
+          <p class="t3 in-pane">Nothing has this name, and no message has this text.</p>
+        )}
         <div class="hidden" role="status">
           {text.value === "" ? "" : `${found.length} found`}
         </div>

@@ -3,9 +3,9 @@ import type { LogLevel } from "portolan";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { LineRow } from "../../api.ts";
-import { Note } from "../parts/badge.tsx";
+import { reasonOf } from "../api/client.ts";
 import { Button } from "../parts/button.tsx";
-import { Empty } from "../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { Segments } from "../parts/tabs.tsx";
@@ -35,7 +35,10 @@ export function LogTab(): JSX.Element {
   const [name = ""] = page.route.value.path;
   const lines = useSignal<readonly LineRow[]>([]);
   const first = useSignal(1);
+  const isLoaded = useSignal(false);
   const reason = useSignal<string | undefined>(undefined);
+  /** Counts the attempts to read the lines. */
+  const attempt = useSignal(0);
   const kind = useSignal<Kind>("all");
   const text = useSignal("");
   const selected = useSignal(-1);
@@ -59,14 +62,18 @@ export function LogTab(): JSX.Element {
         lines.value = [...given.rows.filter(({ n }) => !known.some((line) => line.n === n)), ...known].sort(
           (one, other) => one.n - other.n,
         );
+        isLoaded.value = true;
+        reason.value = undefined;
       },
-      (error: unknown) => (reason.value = error instanceof Error ? error.message : String(error)),
+      (error: unknown) => {
+        if (!isOver) reason.value = reasonOf(error);
+      },
     );
     return () => {
       isOver = true;
       stop();
     };
-  }, [name]);
+  }, [name, attempt.value]);
   const older = async () => {
     const before = lines.peek()[0]?.n;
     if (before === undefined) return;
@@ -122,10 +129,16 @@ export function LogTab(): JSX.Element {
       </div>
       {reason.value !== undefined && (
         <div class="in-pane">
-          <Note tone="danger">{reason.value}</Note>
+          <ReadFailure reason={reason.value} onRetry={() => (attempt.value += 1)} />
         </div>
       )}
-      {shown.length === 0 ? (
+      {shown.length === 0 && !isLoaded.value ? (
+        reason.value === undefined && (
+          <div class="in-pane">
+            <Bones label="Reading the lines" rows={8} />
+          </div>
+        )
+      ) : shown.length === 0 ? (
         <Empty icon="code" title={lines.value.length === 0 ? "No lines yet" : "No line fits"}>
           <p>
             {lines.value.length === 0

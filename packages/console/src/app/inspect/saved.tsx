@@ -5,7 +5,7 @@ import type { Expectation, SavedCall, SavedVerdict, Verbs } from "../../api.ts";
 import { QuestionCard } from "../chat/questions/card.tsx";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { Bones, Empty } from "../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { JsonText } from "../parts/json/json-text.tsx";
 import { ServerText } from "../parts/quoted.tsx";
@@ -88,14 +88,7 @@ export function SavedTab(): JSX.Element {
           <ServerText text={list.value.value.problem} />
         </Note>
       )}
-      {list.value.reason !== undefined && (
-        <Note tone="danger">
-          <ServerText text={list.value.reason} />{" "}
-          <Button size="small" onClick={read}>
-            Try again
-          </Button>
-        </Note>
-      )}
+      {list.value.reason !== undefined && <ReadFailure reason={list.value.reason} onRetry={read} />}
       {list.value.value === undefined && list.value.isLoading ? (
         <Bones label="Reading saved calls" rows={4} />
       ) : calls.length === 0 ? (

@@ -10,6 +10,8 @@ import { Timeline } from "./timeline/timeline-rows.ts";
 export interface Loaded<T> {
   readonly value?: T;
   readonly reason?: string;
+  /** Loads it once more after it has failed. */
+  readonly retry?: () => void;
   readonly isLoading: boolean;
 }
 
@@ -193,12 +195,14 @@ export class InspectState {
 
 /** Loads something into a signal. The old value stays until the new one is there. */
 export async function load<T>(into: Signal<Loaded<T>>, read: () => Promise<T>): Promise<void> {
-  into.value = { ...into.peek(), isLoading: true };
+  const { value: known } = into.peek();
+  into.value = { ...(known !== undefined && { value: known }), isLoading: true };
   try {
     into.value = { value: await read(), isLoading: false };
   } catch (error) {
     const { value } = into.peek();
-    into.value = { ...(value !== undefined && { value }), reason: reasonOf(error), isLoading: false };
+    const retry = () => void load(into, read);
+    into.value = { ...(value !== undefined && { value }), reason: reasonOf(error), retry, isLoading: false };
   }
 }
 

@@ -1,6 +1,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Note } from "./badge.tsx";
+import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+import { ServerText } from "./quoted.tsx";
 
 /** A place without content: what it is for, and the next step. */
 export function Empty(props: { icon?: IconName; title: string; children?: ComponentChildren }): JSX.Element {
@@ -26,5 +29,20 @@ export function Bones({ label, rows = 3 }: { label: string; rows?: number }): JS
     <div class="stack" role="status" aria-label={label}>
       {isShown && Array.from({ length: rows }, (_, index) => <span key={index} class={`bone w${index % 3}`} />)}
     </div>
+  );
+}
+
+/** Something that could not be read: the reason, and the way to try once more. */
+export function ReadFailure(props: { reason: string; onRetry: (() => void) | undefined }): JSX.Element {
+  const { reason, onRetry } = props;
+  return (
+    <Note tone="danger">
+      <ServerText text={reason} lines="keep" />{" "}
+      {onRetry && (
+        <Button size="small" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Note>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { ConnectionRecord, CopyFormat, MessageDetail } from "../../../api.ts";
 import { Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Bones } from "../../parts/empty.tsx";
+import { Bones, ReadFailure } from "../../parts/empty.tsx";
 import { type JsonNode, memberOf, parseJson, printJson } from "../../parts/json/document.ts";
 import { JsonText } from "../../parts/json/json-text.tsx";
 import { MenuButton, MenuItem } from "../../parts/popover.tsx";
@@ -163,9 +163,7 @@ export function MessageDetailPane({
       <div class="pane-body">
         {shown.reason !== undefined && (
           <div class="in-pane">
-            <Note tone="danger">
-              <ServerText text={shown.reason} />
-            </Note>
+            <ReadFailure reason={shown.reason} onRetry={shown.retry} />
           </div>
         )}
         {part.value === "http" && http ? (

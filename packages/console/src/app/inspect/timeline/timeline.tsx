@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { ConnectionRecord, MessageRow } from "../../../api.ts";
 import { Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Bones, Empty } from "../../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { type BrushRange, LatencyPlot, RatePlot } from "../../parts/plots.tsx";
 import { ServerText } from "../../parts/quoted.tsx";
@@ -13,7 +13,7 @@ import { VirtualList, type VirtualListHandle } from "../../parts/virtual-list.ts
 import { usePage } from "../../state/console.ts";
 import { inspectState } from "../state.ts";
 import { useServer } from "../use-server.ts";
-import { clockText, countText, sizeText, timeText } from "../words.ts";
+import { clockText, countOf, countText, sizeText, timeText } from "../words.ts";
 import { MessageDetailPane } from "./detail.tsx";
 import { Lanes } from "./lanes.tsx";
 import { isRecorded, isShown, type LineFilter, lineOf, linesOf, type TimelineLine } from "./lines.ts";
@@ -235,12 +235,7 @@ function Connection({
       )}
       {timeline.reason.value !== undefined && (
         <div class="in-pane">
-          <Note tone="danger">
-            <ServerText text={timeline.reason.value} />{" "}
-            <Button size="small" onClick={() => timeline.refresh()}>
-              Try again
-            </Button>
-          </Note>
+          <ReadFailure reason={timeline.reason.value} onRetry={() => timeline.refresh()} />
         </div>
       )}
       <div class="plots">
@@ -287,7 +282,7 @@ function Connection({
             <span class="right">Took</span>
             <span class="right">Size</span>
           </div>
-          {!timeline.isLoaded.value ? (
+          {!timeline.isLoaded.value && timeline.reason.value !== undefined ? null : !timeline.isLoaded.value ? (
             <div class="in-pane">
               <Bones label="Reading messages" rows={6} />
             </div>
@@ -316,7 +311,7 @@ function Connection({
             />
           )}
           <div class="pane-foot small t3 num">
-            {countText(lines.length + older)} lines of {countText(Math.max(0, timeline.last - timeline.first + 1))}{" "}
+            {countOf(lines.length + older, "line")} of {countText(Math.max(0, timeline.last - timeline.first + 1))}{" "}
             messages
             {found.value?.length === 500 && ", only the newest 500 that fit"}
             <span class="end n-hide">

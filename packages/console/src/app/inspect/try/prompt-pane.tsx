@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { Prompt } from "portolan";
 import type { JSX } from "preact";
 import type { ServerRecord, Verbs } from "../../../api.ts";
+import { reasonOf } from "../../api/client.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Content } from "../../parts/content.tsx";
-import { Empty } from "../../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../../parts/empty.tsx";
 import { Quoted, ServerText } from "../../parts/quoted.tsx";
 import { commandKey, isCommand } from "../../shell/keys.ts";
 import { usePage } from "../../state/console.ts";
@@ -25,19 +26,24 @@ export function PromptPane({ server, item }: { server: ServerRecord; item: TryIt
     undefined,
   );
   const isBusy = useSignal(false);
+  const failure = useSignal<string | undefined>(undefined);
   const connection = state.chosenConnection(server.name).value;
   const get = async () => {
     isBusy.value = true;
-    const got = await page.attempt(() =>
-      page.api.read("prompt.get", {
+    failure.value = undefined;
+    try {
+      given.value = await page.api.read("prompt.get", {
         server: server.name,
         name: prompt.name,
         args: values.value,
         ...(connection !== undefined && { connection }),
-      }),
-    );
+      });
+    } catch (error) {
+      // The messages before belong to other arguments.
+      given.value = undefined;
+      failure.value = reasonOf(error);
+    }
     isBusy.value = false;
-    if (got) given.value = got;
   };
   return (
     <>
@@ -88,7 +94,15 @@ export function PromptPane({ server, item }: { server: ServerRecord; item: TryIt
           {given.value && <Badge tone="accent">{countText(given.value.tokens)} tokens</Badge>}
         </div>
         <div class="pane-body">
-          {given.value === undefined ? (
+          {failure.value !== undefined ? (
+            <div class="in-pane">
+              <ReadFailure reason={failure.value} onRetry={() => void get()} />
+            </div>
+          ) : given.value === undefined && isBusy.value ? (
+            <div class="in-pane">
+              <Bones label="Asking for the messages" />
+            </div>
+          ) : given.value === undefined ? (
             <Empty icon="slash" title="Nothing was asked for yet">
               <p>The messages that this prompt puts into a conversation appear here.</p>
             </Empty>

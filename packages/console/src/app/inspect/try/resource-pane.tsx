@@ -7,7 +7,7 @@ import type { ServerRecord, Verbs } from "../../../api.ts";
 import { Badge, Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { BlobContent, TextContent } from "../../parts/content.tsx";
-import { Bones, Empty } from "../../parts/empty.tsx";
+import { Bones, Empty, ReadFailure } from "../../parts/empty.tsx";
 import { Quoted, ServerText } from "../../parts/quoted.tsx";
 import { usePage } from "../../state/console.ts";
 import { inspectState, type Loaded, load } from "../state.ts";
@@ -115,9 +115,7 @@ export function ResourcePane({ server, item }: { server: ServerRecord; item: Try
         <div class="pane-body">
           {read.value.reason !== undefined && (
             <div class="in-pane">
-              <Note tone="danger">
-                <ServerText text={read.value.reason} lines="keep" />
-              </Note>
+              <ReadFailure reason={read.value.reason} onRetry={read.value.retry} />
             </div>
           )}
           {read.value.value ? (

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { ServerRecord, SkillRow, Verbs } from "../../../api.ts";
 import { Badge, Note } from "../../parts/badge.tsx";
 import { TextContent } from "../../parts/content.tsx";
-import { Bones } from "../../parts/empty.tsx";
+import { Bones, ReadFailure } from "../../parts/empty.tsx";
 import { Quoted, ServerText } from "../../parts/quoted.tsx";
 import { usePage } from "../../state/console.ts";
 import { type Loaded, load } from "../state.ts";
@@ -18,7 +18,7 @@ export function SkillPane({ server, skill }: { server: ServerRecord; skill: Skil
   useEffect(() => {
     void load(read, () => page.api.read("skill.preview", { server: server.name, uri }));
   }, []);
-  const { value, reason, isLoading } = read.value;
+  const { value, reason, retry, isLoading } = read.value;
   return (
     <>
       <section class="pane" aria-label={`Skill ${name}`}>
@@ -61,11 +61,7 @@ export function SkillPane({ server, skill }: { server: ServerRecord; skill: Skil
         </div>
         <div class="pane-body">
           <div class="in-pane stack">
-            {reason !== undefined && (
-              <Note tone="danger">
-                <ServerText text={reason} lines="keep" />
-              </Note>
-            )}
+            {reason !== undefined && <ReadFailure reason={reason} onRetry={retry} />}
             {isLoading && value === undefined && <Bones label="Reading the skill" />}
             {value && <TextContent text={value.text} label={uri} />}
           </div>

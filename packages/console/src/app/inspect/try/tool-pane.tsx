@@ -5,7 +5,7 @@ import type { ServerRecord, ToolRow } from "../../../api.ts";
 import { Badge, Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff.tsx";
-import { Bones } from "../../parts/empty.tsx";
+import { Bones, ReadFailure } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonEditor } from "../../parts/json/editor.tsx";
 import { focusProblem, SchemaForm } from "../../parts/json/form.tsx";
@@ -134,9 +134,7 @@ export function ToolPane({ server, tool }: { server: ServerRecord; tool: ToolRow
           )}
           {loaded.reason !== undefined && (
             <div class="in-pane">
-              <Note tone="danger">
-                <ServerText text={loaded.reason} />
-              </Note>
+              <ReadFailure reason={loaded.reason} onRetry={loaded.retry} />
             </div>
           )}
           {document === undefined || loaded.value === undefined ? (

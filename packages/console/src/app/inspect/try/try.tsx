@@ -11,7 +11,7 @@ import { ServerText } from "../../parts/quoted.tsx";
 import { VirtualList, type VirtualListHandle } from "../../parts/virtual-list.tsx";
 import { usePage } from "../../state/console.ts";
 import { goTo, hrefOf } from "../../state/route.ts";
-import { inspectState } from "../state.ts";
+import { inspectState, type Loaded } from "../state.ts";
 import { countText } from "../words.ts";
 import { type FoundItem, itemsOf, type TryItem, type TryKind } from "./items.ts";
 import { PromptPane } from "./prompt-pane.tsx";
@@ -59,7 +59,7 @@ export function Try({ server }: { server: ServerRecord }): JSX.Element {
           <p>
             <ServerText text={loaded.reason} />
           </p>
-          <Button onClick={() => location.reload()}>Try again</Button>
+          <Button onClick={() => loaded.retry?.()}>Try again</Button>
         </Empty>
       );
     }
@@ -81,7 +81,7 @@ export function Try({ server }: { server: ServerRecord }): JSX.Element {
         chosen={chosen}
       />
       {kind === "skill" && chosen === undefined && listed !== undefined && !listed.value ? (
-        <SkillsToCome reason={listed.reason} />
+        <SkillsToCome listed={listed} />
       ) : chosen === undefined ? (
         <NothingHere server={server} kind={kind} isSearching={searches.value !== ""} isCut={isCut} />
       ) : chosen.kind === "tool" ? (
@@ -98,7 +98,7 @@ export function Try({ server }: { server: ServerRecord }): JSX.Element {
 }
 
 /** The list of skills is being read, or could not be. */
-function SkillsToCome({ reason }: { reason: string | undefined }): JSX.Element {
+function SkillsToCome({ listed: { reason, retry } }: { listed: Loaded<unknown> }): JSX.Element {
   if (reason === undefined) {
     return (
       <div class="pad">
@@ -111,6 +111,7 @@ function SkillsToCome({ reason }: { reason: string | undefined }): JSX.Element {
       <p>
         <ServerText text={reason} />
       </p>
+      <Button onClick={() => retry?.()}>Try again</Button>
     </Empty>
   );
 }
