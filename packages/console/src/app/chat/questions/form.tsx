@@ -18,7 +18,6 @@ type Question = Extract<QuestionRecord, { readonly kind: "elicit" }>;
 
 /** Will the person fill in this form? */
 export function FormCard({ question }: { question: Question }): JSX.Element {
-  const page = usePage();
   const answering = useAnswering(question);
   const { server, params, secretFields } = question;
   const document = useDocument(question);
@@ -115,8 +114,7 @@ export function FormCard({ question }: { question: Question }): JSX.Element {
         ) : (
           !isReviewing.value && (
             <p class="hint">
-              Your answer goes to {page.store.servers.get(server).value?.title ?? server} alone. Never give a password
-              here.
+              Your answer goes to <ServerText text={server} /> alone. Never give a password here.
             </p>
           )
         )}
@@ -152,10 +150,16 @@ function Review({ document }: { document: EditedDocument }): JSX.Element {
             <ServerText text={name} />
           </dt>
           <dd>
-            <ServerText text={value.replace(/^"(.*)"$/s, "$1")} />
+            <ServerText text={wordsOf(value)} />
           </dd>
         </div>
       ))}
     </dl>
   );
+}
+
+/** A value as the form has shown it: without quotes, and a choice of Yes and No by these words. */
+function wordsOf(value: string): string {
+  if (value === "true") return "Yes";
+  return value === "false" ? "No" : value.replace(/^"(.*)"$/s, "$1");
 }
