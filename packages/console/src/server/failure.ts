@@ -77,6 +77,7 @@ const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
   ],
   [/\bhttps?:\/\/\S{1,300} requires a person to sign in at (\S{1,300}); give oauth\(\) .*$/s, "Sign-in required at $1"],
   [/\bhttps?:\/\/\S{1,300} requires a person to sign in; send them to authorizationUrl, .*$/s, "Sign-in required"],
+  [/\bit is untrusted, the user has not agreed to start it: give the host .*$/s, "you have not trusted it yet"],
   [/\b(?:GET|POST) \S{1,2000} failed: connect ECONNREFUSED (\S{1,300})/, "nothing listens at $1 (ECONNREFUSED)"],
   [
     /\b(?:GET|POST) \S{1,2000} failed: getaddrinfo (ENOTFOUND|EAI_AGAIN) (\S{1,300})/,

@@ -4,7 +4,7 @@ import type { Model } from "portolan-host/models";
 import type { Block, CallEnd, CallRecord, ContextTokens, ConversationHead } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
 import type { CallRecords, EndedCall } from "../calls/calls.ts";
-import { ApiRefusal, messageOf } from "../failure.ts";
+import { ApiRefusal, messageOf, toPageText } from "../failure.ts";
 import { batchMs, maxBlocks, maxConversationChars, maxTitleChars, textSaveMs } from "../limits.ts";
 import type { AnsweredQuestion } from "../questions/questions.ts";
 import { type BegunRun, type ConversationContent, type ConversationSettings, toLines } from "./content.ts";
@@ -293,7 +293,8 @@ export class Conversation {
         this.#hearTool(event);
         return;
       case "notice": {
-        const { text, server } = event;
+        const { server } = event;
+        const text = toPageText(event.text);
         // Each run says it: in one conversation once is enough, until something else is said.
         const last = this.blocks.findLast((block) => block.kind === "notice" && block.server === server);
         if (last?.kind === "notice" && last.text === text) return;
