@@ -42,7 +42,14 @@ describe.each(revisions)("on %s", (_, serverOf) => {
     expect(await page.evaluate(() => document.activeElement?.hasAttribute("data-composer"))).toBe(true);
     expect(await card.innerText()).toContain("Adds two numbers");
     await checkAccess(page);
-    await card.getByRole("button", { name: "Allow once" }).click();
+    // It is still there after a reload, and goes from one tab when it is answered in another.
+    await page.reload();
+    await card.getByText("wants to use").waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await question(other).getByRole("button", { name: "Allow once" }).click();
+    await card.waitFor({ state: "detached" });
+    await other.close();
     await page.getByRole("link", { name: "3" }).waitFor();
     expect(await page.locator(".inert").allInnerTexts()).toEqual(["4"]);
     expect(await page.locator("main img").count()).toBe(0);

@@ -117,11 +117,15 @@ async function killServer(events: Awaited<ReturnType<Tab["events"]>>): Promise<v
   process.kill(server.pid ?? 0, "SIGKILL");
 }
 
-describe("a server that is killed", () => {
+describe.each([
+  // The first revision has no forms: its server asks the model.
+  ["2024-11-05", "ask_model"],
+  ["2026-07-28", "ask_name"],
+])("a server on %s that is killed", (era, asks) => {
   async function begin(tool: string, input: JsonObject) {
     const model = scriptedModel([{ call: { name: `it__${tool}`, input } }, { say: "That is all." }]);
     const running = await openConsole({
-      servers: { it: { ...oldServer, era: "2025-06-18" } },
+      servers: { it: { ...oldServer, era } },
       model,
       policy: [{ match: "it.add", then: "ask" }, { then: "allow" }],
     });
@@ -140,7 +144,7 @@ describe("a server that is killed", () => {
   }
 
   test("while its call runs: the call may have run, the model is told so, and the conversation goes on", async () => {
-    const { events, end, told } = await begin("wait", { ms: 600_000 });
+    const { tab, events, end, told } = await begin("wait", { ms: 600_000 });
     await events.next("call", ({ call }) => call.tool === "wait");
     await events.ever("messages", ({ rows }) =>
       rows.some(({ title, kind }) => kind === "request" && title === "tools/call"),
@@ -148,14 +152,38 @@ describe("a server that is killed", () => {
     await killServer(events);
     expect(await end()).toMatchObject({ end: { how: "unknown" } });
     expect(told()).toContain("It may have taken effect: check before you repeat it.");
+    // The log has both: that the call was sent, and how it ended.
+    const { rows } = await tab.do("activity", { limit: 500 });
+    expect(rows.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["call", "result"]));
   });
 
-  test("while its form is open: the question is withdrawn, and an answer to it counts for nothing", async () => {
-    const { tab, events, end } = await begin("ask_name", {});
+  test("while it is recorded: the recording says that the connection was lost, and goes on with the next one", async () => {
+    const { tab, events, end } = await begin("wait", { ms: 600_000 });
+    await events.next("call", ({ call }) => call.tool === "wait");
+    await events.ever("messages", ({ rows }) => rows.some(({ title }) => title === "tools/call"));
+    const { id } = await tab.do("recording.start", { server: "it" });
+    await killServer(events);
+    await end();
+    await tab.do("server.start", { server: "it" });
+    const { id: call } = await tab.do("call", { server: "it", tool: "echo", argumentsText: '{"message":"after"}' });
+    await events.ever("call", (event) => event.call.id === call && event.call.end !== undefined);
+    await tab.do("recording.stop", { id });
+    const { text } = await tab.do("recording.export", { id });
+    const lines = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const lost = lines.findIndex(({ note }) => note?.link?.state === "lost");
+    expect(lost).toBeGreaterThan(0);
+    expect(JSON.stringify(lines.slice(lost))).toContain("after");
+  });
+
+  test("while its question is open: the question is withdrawn, and an answer to it counts for nothing", async () => {
+    const { tab, events, end } = await begin(asks, {});
     const { question } = await events.next("question");
     await killServer(events);
     expect(await events.next("answered", ({ id }) => id === question.id)).toMatchObject({ how: "withdrawn" });
-    const answer = { action: "accept", content: { name: "Ada" } };
+    const answer = question.kind === "elicit" ? { action: "accept", content: { name: "Ada" } } : { allow: true };
     const late = tab.do("answer", { id: question.id, digest: question.digest, answer });
     expect((await refusalOf(late)).error).toMatchObject({ code: "answered", how: "withdrawn" });
     expect((await end())?.end?.how).not.toBe("done");
@@ -208,6 +236,23 @@ test("a conversation that was closed is there again, and its next message follow
   const after = (await tab.do("conversation.blocks", { id })).blocks;
   expect(after.slice(0, blocks.length)).toEqual(blocks);
   expect(new Set(after.map((block: Block) => block.id)).size).toBe(after.length);
+});
+
+test("a model that fails while it writes: the words so far are kept, the reason is said, and the next message follows", async () => {
+  const model = scriptedModel([{ say: "Half an answer", fail: new Error("The quota is used up") }, { say: "Whole." }]);
+  const tab = await Tab.open(await openConsole({ model }));
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Write" });
+  await untilState(events, id, "failed");
+  const { blocks } = await tab.do("conversation.blocks", { id });
+  expect(blocks.slice(-2)).toMatchObject([
+    { kind: "text", text: "Half an answer", isCut: true },
+    { kind: "end", reason: "failed", message: expect.stringContaining("The quota is used up") },
+  ]);
+  await tab.do("conversation.send", { id, text: "Again" });
+  await untilState(events, id, "idle");
+  expect((await tab.do("conversation.blocks", { id })).blocks.at(-1)).toMatchObject({ kind: "text", text: "Whole." });
 });
 
 test("a message while the model works is refused, and cancelling ends its work", async () => {
