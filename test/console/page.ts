@@ -1,13 +1,10 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { type RunningConsole, startConsole } from "portolan-console";
-import { afterAll, expect, onTestFinished } from "vitest";
-import { bundleConsole } from "../../scripts/bundle-console.mjs";
-import { launchChromium } from "../browser/chromium.ts";
+import { expect, onTestFinished } from "vitest";
+import { shareChromium } from "../browser/chromium.ts";
 import { type ConsoleTestOptions, consoleOptions } from "./kit.ts";
 
 /** A console with the built page, and a browser. */
@@ -20,26 +17,12 @@ export interface PageTest {
   readonly problems: readonly string[];
 }
 
-/** One browser and one built page for all tests of a file. They are made by the first test that opens the page. */
-let made: Promise<{ readonly browser: Browser; readonly assets: string }> | undefined;
-
-async function makeShared(): Promise<{ readonly browser: Browser; readonly assets: string }> {
-  const assets = await mkdtemp(join(tmpdir(), "portolan-page-"));
-  await bundleConsole(join(import.meta.dirname, "../.."), assets);
-  return { assets, browser: await launchChromium() };
-}
-
-afterAll(async () => {
-  if (!made) return;
-  const { browser, assets } = await made;
-  await browser.close();
-  await rm(assets, { recursive: true, force: true });
-});
+/** The page as the command has it. */
+export const assets: string = join(import.meta.dirname, "../../packages/portolan/dist/cli/console");
 
 /** Starts a console with the built page. */
 export async function openPage(options: ConsoleTestOptions): Promise<PageTest> {
-  made ??= makeShared();
-  const { browser, assets } = await made;
+  const browser = await shareChromium();
   const running = await startConsole({ ...(await consoleOptions(options)), assets });
   onTestFinished(() => running.close());
   const problems: string[] = [];
@@ -80,15 +63,18 @@ export const question = (page: Page) => page.locator("[data-question]");
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** The rules of axe about colours: the others find the same in both colour schemes. */
+const colourRules = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
+
 /** Checks what is shown with axe, in both colour schemes. */
 export async function checkAccess(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
+  await page.evaluate(axe);
+  for (const [colorScheme, options] of [["light", {}] as const, ["dark", colourRules] as const]) {
     await page.emulateMedia({ colorScheme });
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
+    const found = await page.evaluate(async (options) => {
       const { violations } = await (
-        globalThis as never as { axe: { run(): Promise<{ violations: AxeViolation[] }> } }
-      ).axe.run();
+        globalThis as never as { axe: { run(options: object): Promise<{ violations: AxeViolation[] }> } }
+      ).axe.run(options);
       interface AxeViolation {
         readonly id: string;
         readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
@@ -97,7 +83,7 @@ export async function checkAccess(page: Page): Promise<void> {
         id,
         nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`),
       }));
-    });
+    }, options);
     expect(found, colorScheme).toEqual([]);
   }
 }

@@ -1,17 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { type RunningConsole, startConsole } from "portolan-console";
-import { afterAll, beforeAll, onTestFinished } from "vitest";
-import { bundleConsole } from "../../scripts/bundle-console.mjs";
-import { launchChromium } from "../browser/chromium.ts";
+import { beforeAll, onTestFinished } from "vitest";
+import { shareChromium } from "../browser/chromium.ts";
 import { type ConsoleTestOptions, consoleOptions } from "./kit.ts";
-import { watch } from "./page.ts";
+import { assets, watch } from "./page.ts";
 
-/** One browser and one built page for all tests of a file. */
+/** The shared browser and the built page. */
 export interface SharedPage {
   readonly browser: Browser;
   /** Starts a console with the built page until the test ends. */
@@ -22,18 +18,11 @@ export interface SharedPage {
   window(options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** Starts a browser before the tests of this file, and ends it after them. */
+/** Gets a browser with these flags before the tests of this file. */
 export function sharePage(...args: readonly string[]): SharedPage {
   let browser: Browser | undefined;
-  let assets = "";
   beforeAll(async () => {
-    assets = await mkdtemp(join(tmpdir(), "portolan-page-"));
-    await bundleConsole(join(import.meta.dirname, "../.."), assets);
-    browser = await launchChromium(...args);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await rm(assets, { recursive: true, force: true });
+    browser = await shareChromium(...args);
   });
   const shared: SharedPage = {
     get browser() {
