@@ -52,7 +52,11 @@ export default defineConfig({
       {
         test: {
           name: "system",
-          setupFiles: "test/kit/waits.ts",
+          setupFiles: ["test/kit/waits.ts", "test/kit/fresh-modules.ts"],
+          isolate: false,
+          // Node loads the built libraries by itself, once in each process. Otherwise Vite would send each file of them to
+          // each test file.
+          server: { deps: { external: [/\/packages\/.+\/dist\//] } },
           expect,
           globalSetup: "test/kit/quick-servers.mjs",
           runner: "test/kit/runner.ts",
