@@ -28,7 +28,7 @@ import type { PresentOptions } from "./agent/preview.ts";
 import type { Run, RunInput, RunOptions, RunPreview, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling-budget.ts";
-import type { ModelFailure } from "./answers/server-answers.ts";
+import type { SamplingFailure } from "./answers/server-answers.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
 import type { FeatureKind, FeatureLimits, ListProblem } from "./catalog/load-lists.ts";
 import type { TrustSubject } from "./config/index.ts";
@@ -362,7 +362,7 @@ export type HostEvent =
    */
   | { readonly kind: "visited"; readonly server: string; readonly question: string }
   /** A model failed instead of answering a request of a server (sampling). The server does not get the reason. */
-  | ({ readonly kind: "model-failed" } & ModelFailure)
+  | ({ readonly kind: "model-failed" } & SamplingFailure)
   /** A problem that made no call fail. */
   | { readonly kind: "warning"; readonly server: string; readonly message: string }
   /** The application replaced the models. */

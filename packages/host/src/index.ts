@@ -45,7 +45,7 @@ export type {
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
 export type { SamplingLimits } from "./answers/sampling-budget.ts";
-export type { ModelFailure } from "./answers/server-answers.ts";
+export type { SamplingFailure } from "./answers/server-answers.ts";
 export type {
   CompleteOptions,
   ContentOrigins,

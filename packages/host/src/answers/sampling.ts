@@ -8,7 +8,7 @@ import { estimateTokens } from "../models/tokens.ts";
 import type { OpenQuestions } from "../open-questions.ts";
 import type { AnswerReceipt, ModelChoice, SamplingVerdict } from "../questions.ts";
 import type { Budget } from "./sampling-budget.ts";
-import type { CallOrigin, ModelFailure } from "./server-answers.ts";
+import type { CallOrigin, SamplingFailure } from "./server-answers.ts";
 
 /** Everything that one sampling request needs. */
 export interface SamplingContext {
@@ -20,7 +20,7 @@ export interface SamplingContext {
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Records a step in the log. */
   readonly log: (step: string, data: object) => void;
-  readonly failed: (failure: ModelFailure) => void;
+  readonly failed: (failure: SamplingFailure) => void;
   /** Stores the user's verdict on requests to a model, where it holds longer than once. */
   readonly remember: (verdict: SamplingVerdict, model: Model) => Promise<AnswerReceipt>;
 }

@@ -28,11 +28,11 @@ export interface AnswerDependencies {
   readonly rateOf: (server: string) => QuestionRate;
   readonly warn: (server: string, message: string) => void;
   /** Called when a model fails instead of answering a server. */
-  readonly modelFailed: (failure: ModelFailure) => void;
+  readonly modelFailed: (failure: SamplingFailure) => void;
 }
 
 /** A model that failed instead of answering a request of a server. */
-export interface ModelFailure extends Pick<QuestionBase, "server" | "run" | "call"> {
+export interface SamplingFailure extends Pick<QuestionBase, "server" | "run" | "call"> {
   readonly model: string;
   /** The reason, for the user: it is not sent to the server. */
   readonly message: string;
