@@ -4,6 +4,8 @@ import type { Fault, FaultKind, JournalEntry } from "./world.ts";
 /** The circumstances of a history, which its clients do not see. */
 export interface Circumstances {
   readonly faults: readonly Fault[];
+  /** Faults shortly before the history: what they lead to may come while it runs. */
+  readonly earlier: readonly Fault[];
   readonly journal: readonly JournalEntry[];
   /** Ends of processes. */
   readonly killed: readonly { readonly node: string; readonly at: number }[];
@@ -126,9 +128,9 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
   }
   const extras = one.heard.filter(({ uri }) => uri === one.uri);
   for (const { at } of extras) {
-    if (!isDue(around, gapKinds, at)) wrong("was told that everything may have changed without a cause");
+    if (!isTellingDue(around, at)) wrong("was told that everything may have changed without a cause");
   }
-  const losses = around.faults.filter(({ kind }) => gapKinds.includes(kind)).length;
+  const losses = [...around.earlier, ...around.faults].filter(({ kind }) => gapKinds.includes(kind)).length;
   // A stream that passes to another process during a fault may be told by both.
   const most = losses + one.connections - 1;
   if (extras.length > most) wrong(`was told ${extras.length} times that everything may have changed, not ${most}`);
@@ -139,7 +141,7 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
 export function missedBy(
   one: RecordedSubscription,
   { publications }: HistoryRecord,
-  around: Pick<Circumstances, "faults" | "recoverMs">,
+  around: Pick<Circumstances, "faults" | "earlier" | "recoverMs">,
 ): string[] {
   const { confirmedAt = Number.POSITIVE_INFINITY } = one;
   return publications
@@ -173,11 +175,23 @@ function stretchesOf(one: RecordedSubscription): (readonly Heard[])[] {
 }
 
 /** Returns whether the client knows that it may have missed a publication of this time. */
-function isTold(one: RecordedSubscription, at: number, around: Pick<Circumstances, "faults" | "recoverMs">): boolean {
+function isTold(
+  one: RecordedSubscription,
+  at: number,
+  around: Pick<Circumstances, "faults" | "earlier" | "recoverMs">,
+): boolean {
   if (one.gaps.some((gap) => gap >= at)) return true;
   return one.heard.some(
-    (heard) => heard.uri === one.uri && heard.at >= at && (!one.isRaw || isDue(around, gapKinds, heard.at)),
+    (heard) => heard.uri === one.uri && heard.at >= at && (!one.isRaw || isTellingDue(around, heard.at)),
   );
+}
+
+/** Returns whether a client may be told at this time that everything may have changed. */
+function isTellingDue(
+  { faults, earlier, recoverMs }: Pick<Circumstances, "faults" | "earlier" | "recoverMs">,
+  at: number,
+): boolean {
+  return isDue({ faults: [...earlier, ...faults], recoverMs }, gapKinds, at);
 }
 
 function problemOfStatus(status: number, at: number, around: Circumstances): string | undefined {

@@ -50,6 +50,7 @@ export async function runHistories(
 ): Promise<HistoryOutcome[]> {
   const begunAt = Date.now();
   const firstFault = world.faults.length;
+  const earlier = world.faults.filter(({ until }) => until + timing.recoverMs >= begunAt);
   const ports = world.nodes.map(({ name, port }) => `${name} serves port ${port}`).join(", ");
   const histories = seeds.map((seed) => new History(world, seed, begunAt));
   const late = timing.patienceMs;
@@ -59,7 +60,7 @@ export async function runHistories(
     makeFaults(world, new Random(faultSeed), endsAt),
     ...histories.map((history) => within(timing.activeMs + late, history, "stopped", history.act(endsAt))),
   ]);
-  await Promise.all(histories.map((history) => history.settle(timing, () => world.faults.slice(firstFault))));
+  await Promise.all(histories.map((history) => history.settle(timing, earlier, () => world.faults.slice(firstFault))));
   await Promise.all(histories.map((history) => within(late, history, "closed", history.close())));
   const faults = world.faults.slice(firstFault);
   const rest = await checkRest(
@@ -71,7 +72,7 @@ export async function runHistories(
   const journal = world.journal().filter(({ at }) => at >= begunAt);
   return histories.map((history, at) => {
     const around = {
-      faults,
+      ...{ faults, earlier },
       journal,
       killed: world.killed,
       statuses: history.statuses,
@@ -84,7 +85,7 @@ export async function runHistories(
     if (!first) return { seed, calls: calls.length, violations, trace: "" };
     const others = [
       { at: begunAt, text: `-- ${ports}` },
-      ...faults.flatMap(({ what, from, until }) => [
+      ...[...earlier, ...faults].flatMap(({ what, from, until }) => [
         { at: from, text: `-- ${what}` },
         { at: until, text: `-- over: ${what}` },
       ]),
@@ -211,7 +212,11 @@ class History {
   }
 
   /** Waits until all calls have ended and every subscriber has heard a last change. */
-  async settle({ patienceMs, recoverMs }: Timing, faults: () => readonly Fault[]): Promise<void> {
+  async settle(
+    { patienceMs, recoverMs }: Timing,
+    earlier: readonly Fault[],
+    faults: () => readonly Fault[],
+  ): Promise<void> {
     const late = Date.now() + patienceMs;
     while (this.#running.size > 0 && Date.now() < late) await sleep(20);
     const { subscriptions, publications } = this.record;
@@ -224,7 +229,8 @@ class History {
       // A session that had to begin again subscribes again: it has to hear a later change.
       const later = subscriptions.filter(({ uri, confirmedAt = 0 }) => confirmedAt >= (last.get(uri)?.at ?? 0));
       await publishLast(later.map(({ uri }) => uri));
-      const isHeard = ({ uri, heard, gaps }: RecordedSubscription) => {
+      const isHeard = ({ uri, confirmedAt, heard, gaps }: RecordedSubscription) => {
+        if (confirmedAt === undefined) return false;
         const { uri: changed, at = 0 } = last.get(uri) ?? {};
         const isTold = heard.some((one) => one.uri === changed || (one.uri === uri && one.at >= at));
         return isTold || gaps.some((gap) => gap >= at);
@@ -234,7 +240,7 @@ class History {
     }
     // A client that could not subscribe again tries later, and is told then of what it missed.
     const missesSome = () => {
-      const around = { faults: faults(), recoverMs };
+      const around = { faults: faults(), earlier, recoverMs };
       return this.record.subscriptions.some((one) => missedBy(one, this.record, around).length > 0);
     };
     while (missesSome() && Date.now() < late) await sleep(100);
