@@ -29,6 +29,7 @@ export type AsanaFault =
   | { readonly status: number; readonly headers?: { readonly [name: string]: string }; readonly body?: object | string }
   | "cut"
   | "huge"
+  | "stall"
   | "silence";
 
 /** A refusal with Asana's sentence. */
@@ -503,6 +504,10 @@ function send(response: ServerResponse, status: number, body: object | string, h
 
 function play(fault: AsanaFault, response: ServerResponse): unknown {
   if (fault === "silence") return undefined;
+  if (fault === "stall") {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    return response.write('{"half": ');
+  }
   if (fault === "cut") {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
     // The part that is sent must arrive before the connection ends.

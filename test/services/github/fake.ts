@@ -32,6 +32,7 @@ export type Fault =
   | { readonly status: number; readonly headers?: { readonly [name: string]: string }; readonly body?: object | string }
   | "cut"
   | "huge"
+  | "stall"
   | "silence";
 
 interface Grant {
@@ -292,6 +293,11 @@ function render(reply: Reply, url: URL): { status: number; links: string; conten
 
 function play(fault: Fault, response: ServerResponse): void {
   if (fault === "silence") return;
+  if (fault === "stall") {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"half": ');
+    return;
+  }
   if (fault === "cut") {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
     // The part that is sent must arrive before the connection ends.

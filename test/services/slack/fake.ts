@@ -52,7 +52,8 @@ export interface SeenCall {
 export type SlackFault =
   | { readonly status: number; readonly headers?: { readonly [name: string]: string }; readonly body?: object | string }
   | "cut"
-  | "huge";
+  | "huge"
+  | "stall";
 
 /** An answer of Slack without `ok`, or the name of an error. */
 type Answer = object | string;
@@ -491,6 +492,11 @@ function send(response: ServerResponse, status: number, headers: object, body: o
 }
 
 function play(fault: SlackFault, response: ServerResponse): void {
+  if (fault === "stall") {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"half": ');
+    return;
+  }
   if (fault === "cut") {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
     // The part that is sent must arrive before the connection ends.

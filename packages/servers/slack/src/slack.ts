@@ -61,7 +61,9 @@ function failureOf(response: ServiceResponse): ServiceFailure | undefined {
   if (typeof error !== "string")
     return plain ?? { kind: "unavailable", says: "its response is not JSON of the Web API" };
   if (error === "missing_scope") return { kind: "scope-missing", scopes: String(needed ?? "").split(","), says: error };
-  return { kind: error === "ratelimited" ? "rate-limited" : (kinds[error] ?? "invalid"), says: error };
+  if (error === "ratelimited") return { kind: "rate-limited", says: error };
+  // The name of an error that comes with an outage may be any.
+  return { kind: kinds[error] ?? (plain?.kind === "unavailable" ? "unavailable" : "invalid"), says: error };
 }
 
 /** Entries on a page. */
