@@ -379,3 +379,14 @@ test("servers that the person does not trust are named once, and not again befor
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen().match(/not trusted/g)).toHaveLength(1);
 });
+
+test("the demo points to /tools when it explains the tools instead of answering, and only then", async () => {
+  const terminal = openTerminal(["chat", "--model", "demo", "--", ...asking], { cwd: makeHome() });
+  await terminal.answer(prompt, "hum a tune\r");
+  await terminal.answer(/No tool matches [\s\S]*\n {2}→ \/tools\n>$/, "hello\r");
+  await terminal.answer(/The demo compares your words [\s\S]*\n {2}→ \/tools\n>$/, "paint\r");
+  const answer = await terminal.see(/I would call [\s\S]*\n>$/);
+  expect(answer).not.toContain("→ /tools");
+  terminal.type("/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
