@@ -72,7 +72,7 @@ test("chooses, names and limits operations by flags", async () => {
 test.each<[string[], string]>([
   [[], "expected one file or address of a description"],
   [["/nowhere.yaml"], "/nowhere.yaml cannot be read"],
-  [[description, "--only", "GET /nothing"], 'only: no operation is "GET /nothing"'],
+  [[description, "--api", "https://x.example", "--only", "GET /nothing"], 'only: no operation is "GET /nothing"'],
   [[description, "--name", "get_order"], "--name: expected <operation>=<name>, got get_order"],
   [[description, "--search", "--tools"], "expected --search or --tools, not both"],
 ])("says what is wrong with %j", async (args, message) => {

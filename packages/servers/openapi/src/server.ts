@@ -1,3 +1,4 @@
+import { checkWebAddress } from "portolan/net";
 import { createServer, type Server } from "portolan/server";
 import { ConfirmedChanges, toApi } from "portolan-server-kit/service";
 import { Api } from "./api.ts";
@@ -93,7 +94,17 @@ function addressOf(servers: unknown, { api, source }: OpenApiOptions): string {
   if (address === undefined) {
     throw new DescriptionError("servers: expected an https address; name the address of the API");
   }
-  return toApi(address, "servers");
+  return checkPublic(toApi(address, "servers"));
+}
+
+/** A description may come from anywhere, so it must not lead into the network of the person. */
+function checkPublic(address: string): string {
+  try {
+    return checkWebAddress(address).href.replace(/\/+$/, "");
+  } catch (cause) {
+    const what = "is no public https address. If you trust it, give it as the address of the API";
+    throw new DescriptionError(`servers: ${address} ${what}`, { cause });
+  }
 }
 
 /** Returns the address of a server of the description, with the defaults of its variables. */
