@@ -49,7 +49,14 @@ export async function bundleCommand(root, library, host) {
 /** Returns the file of the command: the loader, the parts in a comment, and the start. */
 function commandOf(parts) {
   const names = parts.map(([name]) => name);
-  const lines = parts.map(([, code]) => code.replaceAll("*/", "*\u0001").replaceAll("\n", "\u0002"));
+  const lines = parts.map(([, code]) =>
+    // Two characters stand for what a line of a comment cannot have. Where a string has them, it has an escape instead.
+    code
+      .replaceAll("\u0001", "\\x01")
+      .replaceAll("\u0002", "\\x02")
+      .replaceAll("*/", "*\u0001")
+      .replaceAll("\n", "\u0002"),
+  );
   const build = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
   return loader
     .replace("const names = [];", () => `const names = ${JSON.stringify(names)};`)

@@ -7,6 +7,7 @@ export const schemaAddress = "https://static.modelcontextprotocol.io/schemas/202
 const argumentsByPlaceholder = {
   folder: { description: "A folder to serve", format: "filepath" },
   repository: { description: "The folder of a git repository to serve", format: "filepath" },
+  description: { description: "The OpenAPI description: a file, or an https address" },
   url: { description: "The database: the path of an SQLite file, or postgres://user@host:5432/name" },
 };
 
@@ -21,7 +22,8 @@ export function toServerJson(
   { arguments: positional, environment },
 ) {
   const source = /^https:\/\/(github|gitlab)\.com\//.exec(repository ?? "")?.[1];
-  const variables = Object.entries(environment ?? {});
+  // Names with a placeholder stand for many variables, which an entry cannot list.
+  const variables = Object.entries(environment ?? {}).filter(([name]) => !name.includes("<"));
   return {
     $schema: schemaAddress,
     name: manifest.mcpName,

@@ -171,6 +171,7 @@ describe("a program that uses all packages", () => {
     writeFiles(folder, {
       // An empty file is an empty database.
       "shop.db": "",
+      "orders.yaml": readFileSync(join(root, "examples/openapi/orders.yaml"), "utf8"),
       "imports.mjs": `
         const counts = {};
         for (const name of ${list}) counts[name] = Object.keys(await import(name)).length;

@@ -31,6 +31,7 @@ function makeClone(): { root: string; bin: string } {
     "build-stamp.mjs",
     "build.mjs",
     "bundle-command.mjs",
+    "command-loader.mjs",
     "bundle-console.mjs",
     "swap-in.mjs",
   ];

@@ -70,7 +70,7 @@ test("chooses, names and limits operations by flags", async () => {
 });
 
 test.each<[string[], string]>([
-  [[], "expected one file or address of a description"],
+  [[], "expected one description: a file, or an address"],
   [["/nowhere.yaml"], "/nowhere.yaml cannot be read"],
   [[description, "--api", "https://x.example", "--only", "GET /nothing"], 'only: no operation is "GET /nothing"'],
   [[description, "--name", "get_order"], "--name: expected <operation>=<name>, got get_order"],

@@ -14,7 +14,7 @@ await runMain({
   name: "portolan-openapi",
   version: "0.1.0",
   about: "An MCP server made from an OpenAPI description: each operation of an HTTP API is a tool.",
-  arguments: "<file or address of the description>",
+  arguments: "<description>",
   flags: {
     api: {
       type: "string",
@@ -52,7 +52,7 @@ await runMain({
   },
   async create(line) {
     const [place, ...more] = line.arguments;
-    if (place === undefined || more.length > 0) throw new UsageError("expected one file or address of a description");
+    if (place === undefined || more.length > 0) throw new UsageError("expected one description: a file, or an address");
     if (line.isSet("search") && line.isSet("tools")) throw new UsageError("expected --search or --tools, not both");
     const offer = line.isSet("search") ? "search" : line.isSet("tools") ? "tools" : undefined;
     const api = line.text("api");
