@@ -457,7 +457,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["read", "notes"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan ls notes", code: 0 });
   },
-  "servers/host.ts: portolan ls {}": () => lists(["read", "note://nothing", "--", node, asking]),
+  "servers/explain.ts: portolan ls {}": () => lists(["read", "note://nothing", "--", node, asking]),
   async "commands/check.ts: portolan doctor {}"() {
     const cwd = makeHome();
     const step = await stepOf(cwd, ["check", "--timeout", "2", "--", node, broken, "exits"]);
@@ -484,7 +484,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await adviceOf(cwd, "changed-definitions", ["notes"]);
     expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
   },
-  async "servers/host.ts: portolan trust {} --changes"() {
+  async "servers/explain.ts: portolan trust {} --changes"() {
     const { cwd } = await withChangedTool();
     const step = await stepOf(cwd, ["call", "notes.echo"]);
     expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
@@ -510,7 +510,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     });
   },
   "commands/trust.ts: portolan doctor {}": () => misconfigured(["trust", "db"]),
-  "servers/host.ts: portolan doctor {}": () => misconfigured(["ls", "db"]),
+  "servers/explain.ts: portolan doctor {}": () => misconfigured(["ls", "db"]),
   "servers/sign-in.ts: portolan doctor {}": () => misconfigured(["login", "far"]),
   async "commands/servers.ts: portolan doctor {}"() {
     const cwd = homeWith({ db: { command: "no-such-program-anywhere" } });
@@ -534,7 +534,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await adviceOf(cwd, "untrusted", ["notes"]);
     expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
   },
-  "servers/host.ts: portolan trust {}": () => trusts(["ls", "notes"]),
+  "servers/explain.ts: portolan trust {}": () => trusts(["ls", "notes"]),
   async "commands/servers.ts: portolan login {}"() {
     const { cwd, env } = await withLogin();
     const { stdout } = await runPortolan(["servers"], { cwd });
@@ -545,12 +545,12 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
       screen: expect.stringContaining("signed in"),
     });
   },
-  async "servers/host.ts: portolan login {}"() {
+  async "servers/explain.ts: portolan login {}"() {
     const { cwd, env, url } = await withLogin();
     const step = await stepOf(cwd, ["ls", url]);
     expect(await type(step, cwd, { env })).toMatchObject({ step: `portolan login ${url}`, code: 0 });
   },
-  async "servers/host.ts: portolan login {}{}"() {
+  async "servers/explain.ts: portolan login {}{}"() {
     const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["keys:write", "admin"] : []);
     const { cwd, env, url } = await withLogin({ scopes: ["notes:read"], scopesFor });
     expect((await runPortolan(["login", "far"], { cwd, env })).code).toBe(0);
