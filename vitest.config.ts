@@ -28,6 +28,22 @@ const histories = ["test/scale/history.test.ts"];
 /** A busy machine may take long for anything, so a wait for a condition fails late. `waits.ts` does the same for `vi`. */
 const expect = { poll: { timeout: 20_000 } };
 
+/** Tests with a browser. */
+const inBrowser = ["test/{apps,browser,console}/**/*.test.ts"];
+
+/** Settings of tests with processes, sockets and built programs. */
+const system = {
+  expect,
+  runner: "test/kit/runner.ts",
+  // Node loads the built libraries by itself, once in each process. Otherwise Vite would send each file of them to each test
+  // file.
+  server: { deps: { external: [/\/packages\/.+\/dist\//] } },
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.
+  retry: 2,
+};
+
 export default defineConfig({
   test: {
     // Most of the time goes by in child processes, much of it waiting. With three files at a time, two cores were idle for a
@@ -51,29 +67,33 @@ export default defineConfig({
       },
       {
         test: {
+          ...system,
           name: "system",
-          setupFiles: ["test/kit/waits.ts", "test/kit/fresh-modules.ts"],
-          isolate: false,
-          // Node loads the built libraries by itself, once in each process. Otherwise Vite would send each file of them to
-          // each test file.
-          server: { deps: { external: [/\/packages\/.+\/dist\//] } },
-          expect,
+          setupFiles: "test/kit/waits.ts",
           globalSetup: "test/kit/quick-servers.mjs",
-          runner: "test/kit/runner.ts",
           include: ["test/**/*.test.ts"],
           exclude: [
             ...quick,
             ...histories,
+            ...inBrowser,
             "test/peers/**",
-            "test/apps/peers/**",
             "test/services/vendors/**",
             "test/interop/inspector/runtime/**",
             "test/{conformance,release}/runtime/**",
           ],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.
-          retry: 2,
+        },
+      },
+      {
+        test: {
+          ...system,
+          name: "browser",
+          setupFiles: ["test/kit/waits.ts", "test/kit/fresh-modules.ts"],
+          globalSetup: "test/kit/quick-servers.mjs",
+          include: inBrowser,
+          exclude: ["test/apps/peers/**"],
+          // The files of a process share its browser. Other system tests have a process each: what they set for a whole process,
+          // such as the global parts of OpenTelemetry, would be there for the next file.
+          isolate: false,
         },
       },
       {
