@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { pathTo, run } from "../examples/example.ts";
 
 test.each([
-  { file: "examples/testing/greeter.test.mjs", tests: 29 },
+  { file: "examples/testing/greeter.test.mjs", tests: 30 },
   { file: "examples/testing/channel.test.mjs", tests: 14 },
   { file: "examples/testing/storage.test.mjs", tests: 43 },
 ])("$file passes all $tests tests with Node's test runner", async ({ file, tests }) => {

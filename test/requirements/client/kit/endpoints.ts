@@ -131,6 +131,8 @@ function read(socket: Socket, events: ServerEvents): void {
     const lines = `${held}${text}`.split("\n");
     held = lines.pop() ?? "";
     for (const line of lines) {
+      // A client of a Redis that has ended tries its port again, which may belong to this endpoint now.
+      if (line.startsWith("*")) return void socket.destroy();
       if (line.startsWith("# ")) events.noted(line.slice(2));
       else {
         events.line(line);
