@@ -107,7 +107,7 @@ describe.each(Object.entries(adapters))("the %s adapter", (_, open) => {
     raw.destroy();
     await vi.waitFor(() => expect(gone()).toBe(1));
     await vi.waitFor(() =>
-      expect(problems).toEqual([{ status: 400, why: "The connection was closed before the body arrived" }]),
+      expect(problems).toEqual([{ status: 400, why: "The connection closed before the body arrived" }]),
     );
     expect(gone()).toBe(1);
   });

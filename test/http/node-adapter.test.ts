@@ -52,7 +52,7 @@ describe("the node adapter on the wire", () => {
     const raw = await connectTo(port);
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnonsense");
     await raw.closed;
-    const cut = { status: 400, why: "The connection was closed before the body arrived" };
+    const cut = { status: 400, why: "The connection closed before the body arrived" };
     await vi.waitFor(() => expect(problems).toEqual([cut]), { timeout: 5_000 });
     expect(await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "x" })).text()).toBe("fine");
   });

@@ -27,12 +27,12 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a secret that is not set",
       () => createServer(info, { secrets: [wrong(undefined)] }),
-      /^createServer: secrets: expected a list of strings of at least 32 characters each; is each variable set\?$/,
+      /^createServer: secrets: expected strings of at least 32 characters; is each variable set\?$/,
     ],
     [
       "a secret that is no list",
       () => createServer(info, { secrets: wrong("s".repeat(32)) }),
-      /^createServer: secrets: expected a list of strings of at least 32 characters each; is each variable set\?$/,
+      /^createServer: secrets: expected strings of at least 32 characters; is each variable set\?$/,
     ],
     [
       "an update that returns nothing",

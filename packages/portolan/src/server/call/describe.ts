@@ -89,7 +89,7 @@ async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchang
     if (entries.size > maxListedResources) {
       throw new PortolanError(
         "limit-reached",
-        `resources/list: templates listed more than ${maxListedResources} resources; list fewer of them`,
+        `resources/list: templates listed more than ${maxListedResources} resources; list fewer`,
       );
     }
   }

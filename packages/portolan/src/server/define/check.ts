@@ -135,7 +135,7 @@ export function checkServerOptions(info: ServerInfo, options: ServerOptions<unkn
   const { secrets = [] } = options;
   // The message has no value: a secret must not reach a log.
   if (!Array.isArray(secrets) || !secrets.every((secret) => secret?.length >= minSecretCharacters)) {
-    const expected = `a list of strings of at least ${minSecretCharacters} characters each`;
+    const expected = `strings of at least ${minSecretCharacters} characters`;
     throw new PortolanError(code, `createServer: secrets: expected ${expected}; is each variable set?`);
   }
 }

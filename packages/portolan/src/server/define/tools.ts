@@ -66,7 +66,7 @@ async function load(tool: CompiledTool): Promise<void> {
 function checkRoot({ key, input }: CompiledTool): void {
   if (!input || isObjectSchema(input.jsonSchema)) return;
   if (input.loading && Object.keys(input.jsonSchema).length === 0) return;
-  throw invalidTool(key, 'input: expected a schema whose root is { type: "object" }; put others into it');
+  throw invalidTool(key, 'input: expected a schema whose root is { type: "object" }; nest others in it');
 }
 
 /** Computes the members that depend on the schemas. */

@@ -22,7 +22,7 @@ export function tooSlow(limits: BodyLimits): BodyProblem {
   return { status: 408, why: `The body is too slow: at most ${limits.ms} ms are allowed` };
 }
 
-export const incomplete: BodyProblem = { status: 400, why: "The connection was closed before the body arrived" };
+export const incomplete: BodyProblem = { status: 400, why: "The connection closed before the body arrived" };
 
 export const alreadyRead: BodyProblem = {
   status: 400,
