@@ -51,6 +51,23 @@ test("a schema that refers to itself, or to nothing, costs no operation", async 
     {
       "/loop": { post: { operationId: "loop", requestBody: body({ $ref: "#/components/schemas/Node" }) } },
       "/self": { post: { operationId: "self", requestBody: body({ $ref: "#/components/schemas/Self" }) } },
+      "/nowhere": { post: { operationId: "nowhere", requestBody: body({ $ref: "#/nowhere" }) } },
+      "/elsewhere": {
+        get: {
+          operationId: "elsewhere",
+          responses: { 200: { content: { "application/json": { schema: { $ref: "other.yaml#/Pet" } } } } },
+        },
+      },
+      "/members": {
+        post: {
+          operationId: "members",
+          requestBody: {
+            content: {
+              "multipart/form-data": { schema: { type: "object", properties: { a: { $ref: "#/nowhere" } } } },
+            },
+          },
+        },
+      },
       "/lost": { post: { operationId: "lost", requestBody: body({ type: "array", items: { $ref: "#/nowhere" } }) } },
     },
     { components: { schemas: { Node: node, Self: { allOf: [{ $ref: "#/components/schemas/Self" }] } } } },
@@ -59,7 +76,10 @@ test("a schema that refers to itself, or to nothing, costs no operation", async 
   expect(await failureOf(client, "loop", { next: { next: {} } })).toContain("is required");
   expect(await failureOf(client, "self", { body: {} })).toContain("too large to check");
   await textOf(client, "lost", { body: [1, "two"] });
-  expect(seen.map(({ url }) => url)).toEqual(["/lost"]);
+  await textOf(client, "nowhere", { body: { any: "thing" } });
+  await textOf(client, "elsewhere");
+  await textOf(client, "members", { a: "b" });
+  expect(seen.map(({ url }) => url)).toEqual(["/lost", "/nowhere", "/elsewhere", "/members"]);
 });
 
 test("keeps the schemas of a tool within their limit, however large the description is", async () => {

@@ -20,7 +20,7 @@ const nothing: Proof = { headers: {}, query: [], cookies: [], secrets: [] };
 export class Credentials {
   readonly #source: CredentialSource | undefined;
   readonly #places = new Map<string, Place>();
-  /** What a person does about a missing credential. */
+  /** The sentence for a person who lacks the credential. */
   readonly help: string;
 
   constructor(description: Description, { credential, credentialHelp }: OpenApiOptions) {

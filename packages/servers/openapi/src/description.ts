@@ -44,6 +44,16 @@ export class Description {
     throw new DescriptionError(`the reference of ${where} leads in a circle`);
   }
 
+  /** Returns the object that a schema stands for, or undefined: a schema that leads nowhere does not cost the operation. */
+  schemaOf(value: unknown): Json | undefined {
+    try {
+      return this.resolve(value, "the schema");
+    } catch (reason) {
+      if (reason instanceof DescriptionError) return undefined;
+      throw reason;
+    }
+  }
+
   /** Returns the value that a reference such as `#/components/schemas/Pet` names. */
   at(reference: string): unknown {
     if (!reference.startsWith("#")) {

@@ -99,8 +99,9 @@ function wholeBody({ kind, isRequired, schema, description }: Body, names: Argum
 
 /** Returns the members of a body as arguments; undefined if the body is none that can be put together from them. */
 function membersOf(description: Description, body: Body, names: ArgumentNames): Described[] | undefined {
-  if (body.kind === "text" || body.kind === "binary" || !isJson(body.schema)) return undefined;
-  const schema = description.resolve(body.schema, "the body");
+  if (body.kind === "text" || body.kind === "binary") return undefined;
+  const schema = description.schemaOf(body.schema);
+  if (!schema) return undefined;
   const { type, properties, nullable } = schema;
   if (type !== "object" || !isJson(properties) || nullable === true) return undefined;
   if (["allOf", "anyOf", "oneOf", "not"].some((keyword) => schema[keyword] !== undefined)) return undefined;
@@ -122,7 +123,7 @@ function membersOf(description: Description, body: Body, names: ArgumentNames): 
 }
 
 function isFileSchema(description: Description, member: unknown): boolean {
-  const { type, format, contentMediaType, contentEncoding } = description.resolve(member, "a member of the body");
+  const { type, format, contentMediaType, contentEncoding } = description.schemaOf(member) ?? {};
   const isText = type === "string" || type === undefined;
   return isText && (format === "binary" || contentMediaType !== undefined || contentEncoding !== undefined);
 }

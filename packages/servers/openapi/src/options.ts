@@ -33,7 +33,7 @@ export interface OpenApiOptions {
    * scheme and a caller. Default: none.
    */
   readonly credential?: string | CredentialSource;
-  /** What a person does about a missing or refused credential: a sentence for errors, without its full stop. */
+  /** The sentence for a person whose credential is missing or refused, without its full stop. Default: a general one. */
   readonly credentialHelp?: string;
   /** Headers of every request, such as the version of the API. */
   readonly headers?: { readonly [name: string]: string };

@@ -14,7 +14,7 @@ import { convertSchemas } from "./schemas.ts";
 
 const maxDescription = 1_500;
 
-/** What all operations of an API share. */
+/** The parts that all operations of an API share. */
 export interface Operating {
   readonly description: Description;
   readonly api: Api;
@@ -99,7 +99,8 @@ export class CallableOperation {
     const { maxResultSchemaBytes } = this.#with.limits;
     const { description } = this.#with;
     // Older clients need an object at the root, and do not look behind a reference.
-    const root = isJson(result.schema) ? description.resolve(result.schema, "the result") : result.schema;
+    const root = description.schemaOf(result.schema);
+    if (!root) return undefined;
     const { schemas, definitions } = convertSchemas(description, "result", [root], maxResultSchemaBytes);
     const schema: Json = {
       ...(schemas[0]?.["properties"] !== undefined && { type: "object" }),
