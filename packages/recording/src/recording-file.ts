@@ -46,7 +46,7 @@ export class RecordingFile {
     this.#descriptor = openSync(file, "w", 0o600);
     const isFile = fstatSync(this.#descriptor).isFile();
     if (isFile) fchmodSync(this.#descriptor, 0o600);
-    // What went into a pipe cannot be changed.
+    // Lines that went into a pipe cannot be changed.
     this.#redactor = isFile ? redactor : undefined;
   }
 

@@ -4,7 +4,7 @@ import { html, toPage } from "./layout.ts";
 export interface ConnectPage extends FormTarget {
   readonly authorityName: string;
   readonly serviceName: string;
-  /** Who is signed in here. */
+  /** The person who is signed in here. */
   readonly person: string;
   readonly isConnected: boolean;
   readonly maySwitch: boolean;

@@ -104,7 +104,7 @@ export class AppTools {
   #offered(given: AppTool): OfferedTool {
     const { app, server, over } = this.#options;
     const known = this.#tools.get(given.name);
-    // What is shown to the user is what the app offers, whatever the caller has made of it.
+    // The user is shown the definition that the app offers, whatever the caller has made of it.
     const tool = known?.digest === given.digest ? known : given;
     const { name, definition, digest } = tool;
     return {
@@ -173,7 +173,7 @@ export class AppTools {
         const problem = this.#problemOf(item, text, tools) ?? (chars + text.length > maxAppToolsChars && "too long");
         if (problem !== false) {
           leftOut.add(problem);
-          // What follows could only be left out, too.
+          // All further tools would be left out, too.
           if (tools.size >= maxAppTools) return { tools, leftOut: [...leftOut] };
           continue;
         }

@@ -66,7 +66,7 @@ interface Operation {
   isOverdue: boolean;
 }
 
-/** What the operations need that say whether a storage works: one that refuses all writes may still be read. */
+/** The operations that tell whether a storage works, by what they need: one that refuses all writes may still be read. */
 const needs: { readonly [operation: string]: "reads" | "writes" } = {
   "kv.get": "reads",
   "kv.list": "reads",
@@ -85,7 +85,7 @@ class HangWatch {
   #nextLook = Number.POSITIVE_INFINITY;
   /** The hang that goes on. */
   #hang: { readonly since: number; readonly noticedAt: number; overdue: number } | undefined;
-  /** What has failed and not worked again. */
+  /** The kinds of operations that have failed and not worked again. */
   #outage: { readonly since: number; readonly failing: Set<"reads" | "writes"> } | undefined;
   readonly #reports: ReportThrottle<string>;
 

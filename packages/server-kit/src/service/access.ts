@@ -26,7 +26,7 @@ const limitNames: OptionNames<ServiceLimits> = {
   ...{ atOnce: 1, maxWaiting: 1 },
 };
 
-/** What the tools, resources and prompts of a server share: its account at the service, its limits, and the consents of users. */
+/** The parts that tools, resources and prompts of a server share: its account at the service, limits, and consents of users. */
 export class ServiceAccess {
   readonly service: Service;
   readonly limits: ServiceLimits;
@@ -69,7 +69,7 @@ export class ServiceAccess {
     return this.client.tokens.isShared;
   }
 
-  /** What a server's instructions say about changes. */
+  /** The sentence about changes in a server's instructions. */
   get aboutChanges(): string {
     if (this.isReadOnly) return "Nothing can be changed.";
     return this.asks ? "Every change asks the user first." : "Changes are made at once.";

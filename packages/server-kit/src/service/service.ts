@@ -34,7 +34,7 @@ export interface ServiceResponse {
   readonly json: unknown;
 }
 
-/** What a response tells of a failure. `says` is the service's own sentence, if it has one. */
+/** The failure that a response tells of. `says` is the service's own sentence, if it has one. */
 export type ServiceFailure = { readonly says?: string } & (
   | { readonly kind: "signed-out" }
   | { readonly kind: "scope-missing"; readonly scopes: readonly string[] }

@@ -18,7 +18,7 @@ export interface TokenSource {
   refused(context: CallerContext, token: string): Promise<boolean>;
   /** Lets the user sign in at the service, if that is needed and can be done in the middle of a call. */
   signIn(ctx: Context): Promise<void>;
-  /** What the person does about a token that the service no longer accepts, as a sentence without its full stop. */
+  /** The sentence for a person whose token the service no longer accepts, without its full stop. */
   readonly wayBack: string;
 }
 

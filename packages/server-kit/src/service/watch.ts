@@ -1,6 +1,6 @@
 import type { CallerContext } from "./tokens.ts";
 
-/** What to watch at a service that does not report changes by itself. */
+/** A thing to watch at a service that does not report changes by itself. */
 export interface WatchedVersion {
   /** The caller for whom the requests are made. */
   readonly principal: CallerContext["principal"];

@@ -156,7 +156,7 @@ export class Slack {
     ctx: CallerContext,
   ): Promise<string> {
     const place = { filename: name, length: bytes.length };
-    // Nobody sees anything before the last step, which alone must not be sent twice.
+    // The file is visible after the last step only, which alone must not be sent twice.
     const begun = await this.#begin<{ upload_url: string; file_id: string }>("files.getUploadURLExternal", place, ctx);
     if (!URL.canParse(begun.upload_url)) throw new ToolError("Slack gave no address for the upload. Try again later");
     const address = new URL(begun.upload_url);

@@ -70,7 +70,7 @@ function toRow(
   const said = how === "failed" || how === "cancelled" ? reasonOf(ended) : undefined;
   const conversation = typeof run === "string" ? conversationOf(run) : undefined;
   const app = typeof call["app"] === "string" ? call["app"] : undefined;
-  // What an app said of its tool went with it.
+  // The description that an app gave of its tool went with the app.
   const annotations = app === undefined ? host.catalog.tool(server, name)?.definition.annotations : undefined;
   return {
     ...{ id, seq, at: Date.parse(at), server, tool: name, by, how },

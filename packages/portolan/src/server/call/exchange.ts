@@ -21,7 +21,7 @@ export interface Principal {
   readonly subject?: string;
   /** The client program that got the token. */
   readonly clientId?: string;
-  /** What the token allows. */
+  /** The scopes that the token allows. */
   readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;

@@ -129,7 +129,7 @@ export interface TemplateDefinition<App> extends ReadableDefinition {
 export interface ArgumentDefinition<App> {
   /** A name for people. Default: the name of the argument. */
   title?: string;
-  /** What the argument is for. */
+  /** The purpose of the argument. */
   description?: string;
   /** Refuses a request without this argument. Default: false. */
   required?: boolean;

@@ -126,7 +126,7 @@ export class SessionSubscriptions {
       if (!(await this.#hasSession(id, uri))) continue;
       await this.#sessions.change(id, () => ({ urisAt: Date.now() }));
       (await this.#cachedUris(id))?.add(uri);
-      // What was written now may be lost as well.
+      // The subscription that was written now may be lost as well.
       this.#remember(id, uri);
       restored.push(recent);
     }
